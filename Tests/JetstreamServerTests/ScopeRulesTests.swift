@@ -139,6 +139,20 @@ struct ScopeRulesTests {
     #expect(shape.label == "ann" && shape.x == 0)
   }
 
+  @Test(
+    "A new model is judged by the values that the whole change set gives it", arguments: [1, 2])
+  func newInSeveralFragments(version: Int) {
+    let (bob, uuid) = (peer("bob", version: version), UUID())
+    let change = SyncFragment(
+      .change, uuid: uuid, className: "Shape", properties: ["label": "ann"])
+    let insertion = self.change(world.canvas, ["hidden": list(uuid)])
+    let replies = bob.submit([add(uuid, ["label": "bob"]), change, insertion])
+    #expect(replies[0].error == .rejected("A shape begins in your own name"))
+    #expect(replies.allSatisfy { $0.error != nil } && world.canvas.hidden.isEmpty)
+    #expect(bob.submit([add(uuid, ["label": "bob"]), insertion]).map(\.error) == [nil, nil])
+    #expect(world.canvas.hidden.map(\.label) == ["bob"])
+  }
+
   @Test("A model that comes back is created, and what is new about it was changed")
   func comesBack() {
     let (ann, bob) = (peer("ann"), peer("bob"))
