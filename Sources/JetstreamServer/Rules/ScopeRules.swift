@@ -103,8 +103,8 @@ public struct ScopeRules: Sendable {
     add(.insert, Model.self, collection, reason) { try $0.isPermitted(isPermitted, after: true) }
   }
 
-  /// Permits to add entries to a dictionary, as ``insert(into:_:if:)-(KeyPath<Model,ModelArray<Child>>,_,_)`` does for a
-  /// collection. A model that takes another one's place is inserted, and the other one removed.
+  /// Permits to add entries to a dictionary, as ``insert(into:_:if:)-(KeyPath<Model,ModelArray<Child>>Sendable,_,_)`` does
+  /// for a collection. A model that takes another one's place is inserted, and the other one removed.
   public mutating func insert<Model: ModelObject, Key, Child: ModelObject>(
     into dictionary: KeyPath<Model, ModelDictionary<Key, Child>> & Sendable, _ reason: String,
     if isPermitted: @escaping Edit<Model, Child>
