@@ -7,7 +7,7 @@ struct Chat {
   static let usage = """
     Rooms in which people write to each other, online or not.
 
-    USAGE: chat serve [--port N] [--data FOLDER]
+    USAGE: chat serve [--port N] [--data FOLDER] [--moderator NAME]...
            chat join NAME [ROOM] [--server URL] [--data FOLDER]
 
     """
@@ -16,11 +16,15 @@ struct Chat {
     signal(SIGPIPE, SIG_IGN)
     var words: [String] = []
     var options = ["--port": "8080", "--server": "ws://127.0.0.1:8080", "--data": "chat-data"]
+    var moderators: Set<String> = []
     var rest = CommandLine.arguments.dropFirst()
     while let argument = rest.popFirst() {
       if options[argument] != nil {
         guard let value = rest.popFirst() else { fail("\(argument) needs a value") }
         options[argument] = value
+      } else if argument == "--moderator" {
+        guard let name = rest.popFirst(), isName(name) else { fail("\(argument) needs a name") }
+        moderators.insert(name)
       } else if argument.hasPrefix("-") {
         fail("there is no option \(argument)")
       } else {
@@ -32,7 +36,8 @@ struct Chat {
       switch words.count {
       case 1 where words[0] == "serve":
         guard let port = UInt16(port) else { fail("'\(port)' is no port") }
-        try await serve(port: port, folder: "\(data)/server")
+        let server = ChatServer(folder: "\(data)/server", moderators: moderators)
+        try await serve(server, port: port)
       case 2...3 where words[0] == "join":
         guard words.dropFirst().allSatisfy(isName) else {
           fail("names have up to 20 small letters, digits and hyphens")
@@ -50,11 +55,13 @@ struct Chat {
     }
   }
 
-  /// Serves until the process is killed: whatever a client was told is in the logs.
-  private static func serve(port: UInt16, folder: String) async throws {
-    let server = ChatServer(folder: folder)
+  /// Serves until the process is killed: whatever a client was told is in the logs. Commands come from the standard
+  /// input, if there is one.
+  private static func serve(_ server: ChatServer, port: UInt16) async throws {
+    signal(SIGTTIN, SIG_IGN)  // A server in the background has no terminal to read from.
     let port = try await server.start(port: port)
     Terminal.say("Serving on ws://127.0.0.1:\(port)")
+    for await line in Terminal.lines() { await server.perform(line) }
     while true { try await Task.sleep(for: .seconds(3600)) }
   }
 

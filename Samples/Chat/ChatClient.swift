@@ -73,8 +73,8 @@ final class ChatClient {
   private(set) var current: JoinedRoom!
   /// Called when there may be something new to show.
   var onChange: () -> Void = {}
-  /// Called with a sentence when the server refuses the user.
-  var onRefusal: (String) -> Void = { _ in }
+  /// The reason for which the server does not let the user in, or has put the user out; nil while it does.
+  private(set) var refusal: String?
   private let folder: String
   private let client: Client
 
@@ -93,19 +93,34 @@ final class ChatClient {
     }
     client.onSyncStateChange.listen(self) { me, _ in me.onChange() }
     client.onStatusChange.listen(self) { me, _ in me.onChange() }
-    client.onSessionDenied.listen(self) { me, error in me.onRefusal("\(error)") }
+    client.onSessionDenied.listen(self) { me, error in me.refused(error) }
   }
 
-  /// Begins to connect, and goes on in the background for as long as there is this client.
+  /// Begins to connect, and goes on in the background for as long as there is this client, unless the server refuses the
+  /// user. The rooms keep what is pending then, and another call tries again.
   func connect() throws {
     let key = try key()
+    client.credentials = { [user] _ in
+      Credentials(params: ["name": .string(user), "key": .string(key)])
+    }
     Task {
       do {
-        try await client.connect(params: ["name": .string(user), "key": .string(key)])
+        try await client.connect()
+        refusal = nil
       } catch {
-        onRefusal("\(error)")
+        refused(error)
       }
+      onChange()
     }
+  }
+
+  private func refused(_ error: any Error) {
+    if case .sessionDenied(let reason)? = error as? SyncError {
+      refusal = reason
+    } else {
+      refusal = "\(error)"
+    }
+    onChange()
   }
 
   /// Shows a room, which is joined if it was not yet. The server makes it if there was none.
@@ -177,8 +192,14 @@ final class ChatClient {
   func post(_ text: String) {
     let message = Message()
     message.text = MessageText(text)
+    message.author = user
     current.room.messages.append(message)
   }
+
+  // The server decides whose messages a user may change. What it refuses is taken back here, with its reason.
+  func edit(_ message: Message, _ text: String) { message.text = MessageText(text) }
+
+  func delete(_ message: Message) { current.room.messages.remove(message) }
 
   func react(to message: Message, by number: Int) { message.score += number }
 

@@ -5,34 +5,29 @@ import JetstreamServer
 /// Users and the keys by which they are known again. No client gets this scope.
 final class Accounts: ModelObject {
   @Property var keys: [String: String] = [:]
+  /// The reasons for which users are blocked, by their names.
+  @Property var blocked: [String: String] = [:]
 }
 
-/// The server: makes rooms on demand, keeps each in a log of its own, and says who wrote what.
+/// The server: makes rooms on demand, keeps each in a log of its own, and decides about users and their rights.
 @MainActor
 final class ChatServer {
   private let folder: String
+  private let moderators: Set<String>
   private let server: Server
   private let lobby = Lobby()
   private let accounts = Accounts()
   private let accountScope: Scope
+  private var accountLog: FragmentLog!
   /// The scopes that clients can fetch, by name, and the names of those that are being read from disk.
   private var hosted: [String: Scope] = [:]
   private var opening: Set<String> = []
-  /// The users by the token of their session: a user may be here from several devices.
-  private var sessions: [String: String] = [:]
-  private var stamps: [UUID: Stamp] = [:]
 
-  /// The parts of a message that clients cannot change.
-  private struct Stamp {
-    let author: String
-    let date: Date
-    let text: MessageText
-  }
-
-  init(folder: String) {
+  init(folder: String, moderators: Set<String> = []) {
     HouseRules.enforce()
-    self.folder = folder
+    (self.folder, self.moderators) = (folder, moderators)
     var configuration = Server.Configuration()
+    configuration.rules = { $0.hasPrefix("room/") ? RoomRules.all : nil }
     configuration.sessionExpiry = .seconds(25)  // Users that have gone leave the lobby after that.
     server = Server(configuration: configuration)
     accountScope = Scope(name: "accounts", root: accounts)
@@ -41,17 +36,15 @@ final class ChatServer {
   /// Reads the logs and begins to listen. Returns the port.
   func start(port: UInt16) async throws -> UInt16 {
     // A scope that is not hosted can be kept on disk all the same.
-    let log = try FragmentLog("\(folder)/\(accountScope.name)")
-    try await log.restore(into: accountScope)
-    log.record(accountScope) { Terminal.say("note: accounts: \($0)") }
+    accountLog = try FragmentLog("\(folder)/\(accountScope.name)")
+    try await accountLog.restore(into: accountScope)
+    accountLog.record(accountScope) { Terminal.say("note: accounts: \($0)") }
     try await host(Scope(name: "lobby", root: lobby))
     lobby.people = []
     server.authenticate = { [unowned self] in try authenticate($0) }
-    server.resolveScope = { [unowned self] session, name, _ in resolve(name, for: session) }
-    server.onSessionEnd.listen(self) { me, session in
-      me.sessions[session.token] = nil
-      me.showPeople()
-    }
+    server.access = { [unowned self] in try access(of: $0, to: $1) }
+    server.resolveScope = { [unowned self] _, name, _ in resolve(name) }
+    server.onSessionEnd.listen(self) { me, _ in me.showPeople() }
     server.onDiagnostic.listen {
       if $0.level >= .warning { Terminal.say("note: \($0)") }
     }
@@ -73,26 +66,77 @@ final class ChatServer {
     guard accounts.keys[name, default: key] == key else {
       throw WireError.notYou("The name \(name) belongs to another user")
     }
+    if let refusal = refusal(of: name) { throw refusal }
     accounts.keys[name] = key
-    sessions[session.token] = name
+    return Principal(name, claims: moderators.contains(name) ? ["role": "moderator"] : [:])
+  }
+
+  /// Returns the rights of a session in the scope that it fetches.
+  private func access(of session: SessionInfo, to scope: String) throws -> ScopeAccess {
+    let name = session.principal?.id ?? ""
+    if let refusal = refusal(of: name) { throw refusal }
+    if scope.hasPrefix("user/"), scope != "user/\(name)" {
+      throw WireError.notYou("This belongs to another user")
+    }
     showPeople()
-    return Principal(name)
+    return scope == "lobby" ? .readOnly : .readWrite
   }
 
   private func showPeople() {
-    let people = Set(sessions.values)
+    let people = Set(server.sessions.compactMap(\.principal?.id))
     for name in people.subtracting(lobby.people).sorted() { Terminal.say("\(name) is here") }
     for name in lobby.people.subtracting(people).sorted() { Terminal.say("\(name) has gone") }
     lobby.people = people
   }
 
+  // MARK: Blocked users
+
+  /// Does what the operator has typed.
+  func perform(_ line: String) async {
+    let words = line.split(separator: " ", maxSplits: 2).map(String.init)
+    switch words.first {
+    case "block" where words.count > 1 && isName(words[1]):
+      await block(words[1], because: words.count == 3 ? words[2] : "")
+    case "unblock" where words.count == 2 && isName(words[1]):
+      await unblock(words[1])
+    case nil: break
+    default: Terminal.say("The commands are: block NAME [REASON], unblock NAME")
+    }
+  }
+
+  /// Puts a user out at once, and refuses the user from now on, also after a restart.
+  private func block(_ name: String, because reason: String) async {
+    accounts.blocked[name] = reason
+    if let refusal = refusal(of: name) { server.revoke(name, telling: refusal) }
+    await saveAccounts("\(name) is blocked")
+  }
+
+  private func unblock(_ name: String) async {
+    accounts.blocked[name] = nil
+    await saveAccounts("\(name) is not blocked")
+  }
+
+  /// Says a sentence when the accounts are on the disk as they are now.
+  private func saveAccounts(_ sentence: String) async {
+    accountScope.flush()
+    do {
+      try await accountLog.sync()
+      Terminal.say(sentence)
+    } catch {
+      Terminal.say("note: \(sentence), but not after a restart: \(error)")
+    }
+  }
+
+  /// Returns the error for a user that is blocked; nil for all others. A client that gets it asks its app for other
+  /// credentials, and stops if the server refuses these, too. What is pending is kept.
+  private func refusal(of name: String) -> WireError? {
+    accounts.blocked[name].map { .notYou("You are blocked" + ($0.isEmpty ? "" : ": \($0)")) }
+  }
+
   // MARK: Rooms
 
   /// Returns the scope with a name; one that is not hosted yet is opened, and the client asks again.
-  private func resolve(_ name: String, for session: SessionInfo) -> Result<Scope, WireError> {
-    if name.hasPrefix("user/"), name != "user/\(session.principal?.id ?? "")" {
-      return .failure(.notYou("This belongs to another user"))
-    }
+  private func resolve(_ name: String) -> Result<Scope, WireError> {
     if let scope = hosted[name] { return .success(scope) }
     let parts = name.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, parts[0] == "room" || parts[0] == "user", isName(parts[1]) else {
@@ -113,34 +157,17 @@ final class ChatServer {
       return Terminal.say("note: \(name) cannot be opened: \(error)")
     }
     guard let room = root as? Room else { return }
-    for message in room.messages {
-      var author = message.author
-      if message.date == nil {
-        // The last server was killed before it could stamp this one; the log has the author of each change set.
-        let writes = try? LogReader("\(folder)/\(name)").writes(to: "text", of: message.uuid)
-        author = writes?.first?.author ?? "unknown"
-      }
-      stamp(message, by: author, at: message.date)
-    }
+    // The last server may have been killed before it could stamp the newest ones.
+    for message in room.messages { stamp(message) }
     scope.onRemoteChanges.listen(self) { [unowned scope] me, changes in
-      me.check(changes, in: scope)
+      for fragment in changes.fragments { me.stamp(scope.model(fragment.uuid)) }
     }
     lobby.rooms.insert(String(name.dropFirst("room/".count)))
     Terminal.say("\(name) is open; messages: \(room.messages.count)")
   }
 
-  /// Stamps the messages that a client has added, and takes back what a client has written on a stamped one.
-  private func check(_ changes: RemoteChanges, in scope: Scope) {
-    for fragment in changes.fragments {
-      guard let message = scope.model(fragment.uuid) as? Message else { continue }
-      stamp(message, by: changes.author ?? "unknown")
-    }
-  }
-
-  private func stamp(_ message: Message, by author: String, at date: Date? = nil) {
-    let stamp =
-      stamps[message.uuid] ?? Stamp(author: author, date: date ?? Date(), text: message.text)
-    stamps[message.uuid] = stamp
-    (message.author, message.date, message.text) = (stamp.author, stamp.date, stamp.text)
+  /// Writes the time of arrival on a message that has none.
+  private func stamp(_ model: ModelObject?) {
+    if let message = model as? Message, message.date == nil { message.date = Date() }
   }
 }

@@ -9,7 +9,7 @@ final class Room: ModelObject {
 
 final class Message: ModelObject {
   @Property var text = MessageText("")
-  /// The author, written by the server alone: it knows whose session a message came from.
+  /// The name of the user who has written the message. The server refuses any other: it knows whose session it is.
   @Property var author = ""
   /// The time of arrival by the server's clock; nil until the server has the message.
   @Property var date: Date?

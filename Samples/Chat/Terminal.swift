@@ -14,16 +14,13 @@ final class Terminal {
 
   static let help = """
     /join ROOM   /rooms   /who   /search TEXT (nothing: all)   /like N   /react N +1
-    /undo   /retry N   /discard N   /quit   Everything else is a message.
+    /edit N TEXT   /delete N   /undo   /retry N   /discard N   /connect   /quit
+    Everything else is a message.
     """
 
   init(_ client: ChatClient) {
     self.client = client
     client.onChange = { [weak self] in self?.drawSoon() }
-    client.onRefusal = { [weak self] reason in
-      self?.notice = reason
-      self?.drawSoon()
-    }
   }
 
   /// Reads commands until /quit or the end of the input.
@@ -67,9 +64,14 @@ final class Terminal {
       }
       pick(words[1], from: shown).map { client.react(to: $0, by: by) }
     case "/like": pick(rest, from: shown).map(client.like)
+    case "/edit":
+      guard words.count == 3 else { return notice = "For example: /edit 3 What I meant" }
+      pick(words[1], from: shown).map { client.edit($0, words[2]) }
+    case "/delete": pick(rest, from: shown).map(client.delete)
     case "/undo": if !client.current.undo() { notice = "There is nothing that can be undone." }
     case "/retry": pick(rest, from: client.current.refused).map { client.retry($0.conflict) }
     case "/discard": pick(rest, from: client.current.refused).map { client.discard($0.conflict) }
+    case "/connect": try client.connect()
     case _ where command.hasPrefix("/"): notice = "There is no \(command); try /help."
     default: client.post(line)
     }
@@ -117,6 +119,9 @@ final class Terminal {
       lines.append("!\(index + 1) REFUSED \(text(of: refused.conflict)): \(refused.reason)")
     }
     if !room.refused.isEmpty { lines.append("(/retry N sends it again, /discard N forgets it.)") }
+    if let refusal = client.refusal {
+      lines += ["", "REFUSED: \(refusal)", "(What you write stays pending. /connect tries again.)"]
+    }
     if !notice.isEmpty { lines += ["", notice] }
     return lines.joined(separator: "\n")
   }
@@ -133,7 +138,7 @@ final class Terminal {
   private func line(_ message: Message, number: Int) -> String {
     var parts = [
       client.isPending(message) ? "…" : " ", message.date.map(Self.time) ?? "--:--",
-      "\(message.date == nil ? client.user : message.author): \(message.text.text)",
+      "\(message.author): \(message.text.text)",
     ]
     if message.score != 0 {
       parts.append(message.score > 0 ? "+\(message.score)" : "\(message.score)")
@@ -142,10 +147,23 @@ final class Terminal {
     return "\(number) " + parts.joined(separator: " ")
   }
 
-  /// A message that was refused is in no room any more: the conflict has its values.
+  /// Describes what the user has tried. A message that was refused is in no room any more: the conflict has its values.
   private func text(of conflict: Conflict) -> String {
-    guard case .addition(let values) = conflict.mine, case .string(let text)? = values["text"]
-    else { return "change of \(conflict.property ?? "a message")" }
+    switch conflict.mine {
+    case .addition(let values): return quoted(values["text"])
+    case .value(let text) where conflict.property == "text": return "edit \(quoted(text))"
+    case .operations(let operations) where conflict.property == "messages":
+      guard case .remove(let uuid)? = operations.first,
+        let message = client.current.scope.model(uuid) as? Message
+      else { break }
+      return "deletion of \(quoted(.string(message.text.text)))"
+    default: break
+    }
+    return "change of \(conflict.property ?? "a message")"
+  }
+
+  private func quoted(_ value: JSONValue?) -> String {
+    guard case .string(let text)? = value else { return "a message" }
     return text.count > 40 ? "\"\(text.prefix(40))…\"" : "\"\(text)\""
   }
 
@@ -156,7 +174,7 @@ final class Terminal {
   }
 
   /// The lines of the input, which a thread waits for.
-  private static func lines() -> AsyncStream<String> {
+  static func lines() -> AsyncStream<String> {
     AsyncStream { continuation in
       Thread.detachNewThread {
         while let line = readLine() { continuation.yield(line) }

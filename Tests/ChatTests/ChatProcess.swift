@@ -20,7 +20,7 @@ final class ChatProcess: Sendable {
     }
   }
 
-  init(_ arguments: String...) throws {
+  init(_ arguments: [String]) throws {
     let (inputPipe, outputPipe) = (ChildProcess.pipe(), ChildProcess.pipe())
     let (exit, ending) = AsyncStream.makeStream(of: Void.self)
     self.exit = exit

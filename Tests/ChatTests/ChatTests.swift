@@ -7,37 +7,10 @@ import Testing
 
 @Suite("The chat", .live, .timeLimit(.minutes(1)))
 @MainActor
-struct ChatTests {
-  private let directory: TemporaryDirectory
-  private var folder: String { directory.path }
+struct ChatTests: ChatStage {
+  let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory() }
-
-  /// Starts a server and returns it once it listens, with its port.
-  private func serve(port: String = "\(keptPort())") async throws -> (
-    process: ChatProcess, port: String
-  ) {
-    let server = try ChatProcess("serve", "--port", port, "--data", folder)
-    let line = try await server.expect("Serving on ws://")
-    return (server, try #require(line.split(separator: ":").last.map(String.init)))
-  }
-
-  private func join(_ arguments: String, port: String) throws -> ChatProcess {
-    let words = arguments.split(separator: " ").map(String.init)
-    return try ChatProcess(
-      "join", words[0], words.count > 1 ? words[1] : "hall", "--server",
-      "ws://127.0.0.1:\(port)", "--data", folder)
-  }
-
-  /// Opens a room with a client of the library, for what the program does not let its user do.
-  private func open(_ room: Room, as user: String, port: String) async throws -> (Client, Scope) {
-    let (client, scope) = (
-      Client(url: "ws://127.0.0.1:\(port)"), Scope(name: "room/hall", root: room)
-    )
-    try await client.connect(params: ["name": .string(user), "key": "secret"])
-    try await client.fetch(scope)
-    return (client, scope)
-  }
 
   @Test("A message, its likes and its votes appear at the other client with the author")
   func delivers() async throws {
@@ -79,7 +52,7 @@ struct ChatTests {
     try first.type("Pending")
     try await first.expect("… --:-- ada: Pending")
     // The log is written beside the main actor; the screen does not tell when that is done.
-    try await wait { try log(contains: "Pending") }
+    try await wait { try log(of: "ada", contains: "Pending") }
     await first.crash()
 
     let second = try join("ada", port: port)
@@ -94,12 +67,6 @@ struct ChatTests {
     #expect(room.messages.allSatisfy { $0.author == "ada" && $0.date != nil })
     client.close()
     await again.crash()
-  }
-
-  private func log(contains text: String) throws -> Bool {
-    let log = URL(filePath: "\(folder)/ada/room/hall")
-    return try FileManager.default.contentsOfDirectory(at: log, includingPropertiesForKeys: nil)
-      .contains { String(decoding: try Data(contentsOf: $0), as: UTF8.self).contains(text) }
   }
 
   @Test(
@@ -123,36 +90,6 @@ struct ChatTests {
     try second.type("/discard 1")
     try second.type("/discard 1")
     try await second.expect("There is no number 1.")
-    await server.crash()
-  }
-
-  @Test("The server takes back an author, a date and a text that a client has made up")
-  func correctsAuthor() async throws {
-    let (server, port) = try await serve()
-    let (room, other) = (Room(), Room())
-    let (mallory, scope) = try await open(room, as: "mallory", port: port)
-    let (witness, _) = try await open(other, as: "witness", port: port)
-    let message = Message()
-    message.text = MessageText("I owe Mallory ten euros.")
-    message.author = "ada"
-    message.date = .distantPast
-    room.messages.append(message)
-    try await mallory.waitForUpload(of: scope)
-    try await wait { other.messages.first?.author == "mallory" && message.author == "mallory" }
-    let date = try #require(message.date)
-    #expect(date > .distantPast && other.messages[0].date == date)
-
-    let copy = other.messages[0]
-    (copy.author, copy.text) = ("ada", MessageText("I never said that."))
-    try await witness.waitForUpload(of: other.messages[0].scope!)
-    try await wait {
-      [room, other].allSatisfy {
-        $0.messages[0].author == "mallory" && $0.messages[0].text == message.text
-      }
-    }
-    #expect(message.text == MessageText("I owe Mallory ten euros."))
-    mallory.close()
-    witness.close()
     await server.crash()
   }
 
