@@ -20,7 +20,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   var list = ModelList()
 
   /// Makes an empty array.
-  public init() {}
+  package init() {}
 
   /// Makes an array of the given models, without repetitions. Cost: O(n).
   public init(_ models: some Sequence<Element>) {

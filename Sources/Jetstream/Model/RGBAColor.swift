@@ -33,7 +33,7 @@ public struct RGBAColor: Sendable, Hashable, CustomStringConvertible {
   /// Opaque red.
   public static let red = RGBAColor(rgba: 0xFF00_00FF)
   /// Opaque green.
-  public static let green = RGBAColor(rgba: 0x00FF_00FF)
+  package static let green = RGBAColor(rgba: 0x00FF_00FF)
   /// Opaque blue.
-  public static let blue = RGBAColor(rgba: 0x0000_FFFF)
+  package static let blue = RGBAColor(rgba: 0x0000_FFFF)
 }

@@ -41,7 +41,7 @@ public final class LiveQuery<Model: ModelObject>: Observable {
   }
 
   /// The number of rows. Cost: O(1).
-  public var count: Int {
+  package var count: Int {
     tracking.read()
     return engine.table.shown.count
   }

@@ -36,7 +36,7 @@ public final class LiveSections<Key, Model: ModelObject>: Observable {
   }
 
   /// The number of rows in all sections. Cost: O(1).
-  public var count: Int {
+  package var count: Int {
     tracking.read()
     return engine.table.shown.count
   }

@@ -39,9 +39,9 @@ public struct Diagnostic: CustomStringConvertible {
   /// The part that the event is about.
   public let category: Category
   /// The number of the connection, counted by the client or the server; nil if the event is not about one.
-  public let connection: Int?
+  package let connection: Int?
   /// The number of the session, counted by the server; nil at a client, and if the event is not about one.
-  public let session: Int?
+  package let session: Int?
   /// The name of the scope; nil if the event is not about one.
   public let scope: String?
   /// Makes the event in words, without the numbers and the name.

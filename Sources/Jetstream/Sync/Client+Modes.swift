@@ -19,6 +19,9 @@ extension Client {
   /// Sends all changes made in `scope` until now, and applies all changes that the server has by then, in any mode
   /// and whatever ``permission`` says. Returns when both are done.
   ///
+  /// Without a scope, syncs all scopes at the same time, and throws the first error once all of these have ended. Returns
+  /// at once if there are none.
+  ///
   /// If there is no connection, the client makes one attempt to connect. A cancelled task stops waiting; changes
   /// that were not sent by then stay pending.
   ///
@@ -30,16 +33,9 @@ extension Client {
   ///   ``SyncError/scopeDenied(scope:error:)`` if the server refuses the scope for now, and ``SyncError/cancelled`` if the
   ///   task is cancelled.
   public func sync(
-    _ scope: Scope
+    _ scope: Scope? = nil
   ) async throws(SyncError) {
-    try await exchange([scope])
-  }
-
-  /// Syncs all scopes at the same time, as ``sync(_:)`` does for one. Returns at once if there are none.
-  ///
-  /// - Throws: the first error, once all syncs have ended; see ``sync(_:)``.
-  public func sync() async throws(SyncError) {
-    try await exchange(scopes)
+    try await exchange(scope.map { [$0] } ?? scopes)
   }
 
   private func exchange(
