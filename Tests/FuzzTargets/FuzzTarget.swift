@@ -35,7 +35,9 @@ public struct FuzzTarget: Sendable {
   }
 
   /// Every target.
-  public static let all: [FuzzTarget] = [.json, .fragments, .messages, .log, .changeSets]
+  public static let all: [FuzzTarget] = [
+    .json, .fragments, .messages, .log, .changeSets, .pattern,
+  ]
 }
 
 /// Something that must not happen did.

@@ -56,6 +56,7 @@ extension ModelSchema.Property {
       options.isCounter ? "sent as what was added" : "sent as its value",
       other.options.isCounter ? "sent as what was added" : "sent as its value")
     compare(merging, other.merging)
+    compare(rules, other.rules)
     if makesModels != other.makesModels {
       lines.append(
         makesModels ? "begins with models, began without." : "begins without models, began with.")
@@ -67,6 +68,10 @@ extension ModelSchema.Property {
 
   private var merging: String {
     options.mergeRule.map { "merged by \($0.name)" } ?? "what was written last"
+  }
+
+  private var rules: String {
+    options.rules.isEmpty ? "without rules" : options.rules.words
   }
 
   private var interval: String {

@@ -55,7 +55,8 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
       entryKey = nil
       data = PropertySchema(
         wireName: wireName, type: type, index: index, isSynced: isSynced,
-        isCounter: options.isCounter, mergeRule: options.mergeRule, counterRange: counterRange,
+        isCounter: options.isCounter, mergeRule: options.mergeRule,
+        rules: options.rules.isEmpty ? nil : options.rules, counterRange: counterRange,
         defaultValue: defaultValue, codec: TypeCodec(access))
     }
 

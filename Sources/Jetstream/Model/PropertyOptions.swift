@@ -20,6 +20,8 @@ public struct PropertyOptions: Sendable, Hashable {
   package private(set) var isCounter = false
   /// The rule that merges concurrent changes of the property; see ``merge(_:)``. Nil for none.
   package private(set) var mergeRule: MergeRule?
+  /// The rules for the property's values.
+  package internal(set) var rules = FieldRules()
 
   /// Makes empty options.
   package init() {}
@@ -84,6 +86,7 @@ public struct PropertyOptions: Sendable, Hashable {
     result.wireName = other.wireName ?? wireName
     result.mergeRule = other.mergeRule ?? mergeRule
     result.minSyncInterval = other.minSyncInterval ?? minSyncInterval
+    result.rules = rules.merging(other.rules)
     return result
   }
 }
@@ -104,6 +107,7 @@ extension PropertyOptions {
     if let mergeRule { parts.append("merged by \(mergeRule.name)") }
     if let wireName { parts.append("on the wire: \(wireName)") }
     if let minSyncInterval { parts.append("at most every \(minSyncInterval)") }
+    if !rules.isEmpty { parts.append(rules.words) }
     return parts.joined(separator: ", ")
   }
 }

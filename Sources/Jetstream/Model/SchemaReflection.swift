@@ -40,6 +40,10 @@ enum SchemaReflection {
       precondition(
         options.mergeRule == nil || !options.isCounter,
         "\(modelClass).\(field.name) is a counter, and needs no merge rule.")
+      let type = field.access.valueType._propertyType
+      if let misuse = options.rules.misuse(of: type, isCounter: options.isCounter) {
+        preconditionFailure("\(modelClass).\(field.name) \(misuse)")
+      }
       let (defaultValue, makesModels) = defaultValue(of: field, at: start + field.offset)
       properties.append(
         ModelSchema.Property(

@@ -6,6 +6,10 @@ package final class ClassSchema: Sendable {
   package let superclasses: [String]
   /// All properties, in the order of declaration, inherited ones first.
   package let properties: [PropertySchema]
+  /// The synced properties with rules for their values; nil for none.
+  package let ruled: [PropertySchema]?
+  /// True if the models of a collection have different values of a property.
+  package let hasUnique: Bool
   private let indexByWireName: [String: Int]
   private let dictionaries: EntryName.Dictionaries
 
@@ -14,6 +18,9 @@ package final class ClassSchema: Sendable {
     self.wireName = wireName
     self.superclasses = superclasses
     self.properties = properties
+    let ruled = properties.filter { $0.rules != nil && $0.isSynced }
+    self.ruled = ruled.isEmpty ? nil : ruled
+    hasUnique = ruled.contains { $0.rules?.isUnique == true }
     indexByWireName = Dictionary(
       uniqueKeysWithValues: properties.filter { $0.kind != .dictionary }.map {
         ($0.wireName, $0.index)

@@ -24,6 +24,8 @@ package final class PropertySchema: Sendable {
   package let isCounter: Bool
   /// The rule for values that several replicas have set; nil for none.
   package let mergeRule: MergeRule?
+  /// The rules for the property's values; nil for none.
+  package let rules: FieldRules?
   /// The numbers that the property can hold; nil if its type is not an integer.
   package let counterRange: CounterRange?
   /// The value in a new model: null or empty for one that holds models.
@@ -36,8 +38,8 @@ package final class PropertySchema: Sendable {
 
   package init(
     wireName: String, type: _PropertyType, index: Int, isSynced: Bool, isCounter: Bool,
-    mergeRule: MergeRule?, counterRange: CounterRange?, defaultValue: JSONValue,
-    codec: any ValueCodec
+    mergeRule: MergeRule?, rules: FieldRules? = nil, counterRange: CounterRange?,
+    defaultValue: JSONValue, codec: any ValueCodec
   ) {
     self.wireName = wireName
     self.type = type
@@ -45,6 +47,7 @@ package final class PropertySchema: Sendable {
     self.isSynced = isSynced
     self.isCounter = isCounter
     self.mergeRule = mergeRule
+    self.rules = rules
     self.counterRange = counterRange
     self.defaultValue = defaultValue
     self.codec = codec
@@ -65,6 +68,7 @@ package final class PropertySchema: Sendable {
     index = dictionary.index
     isSynced = dictionary.isSynced
     (isCounter, mergeRule, counterRange, defaultValue) = (false, nil, nil, .null)
+    rules = nil
     kind = .reference
     entryKey = key
     codec = dictionary.codec

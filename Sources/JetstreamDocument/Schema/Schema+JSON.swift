@@ -36,6 +36,7 @@ extension PropertySchema {
     if kind == .plain { result["default"] = defaultValue }
     if isCounter { result["counter"] = true }
     if let mergeRule { result["merge"] = .string(mergeRule.name) }
+    rules?.write(to: &result)
     return .object(result)
   }
 }

@@ -2,6 +2,8 @@
 package struct Schema: Sendable {
   /// The class of the root.
   package let root: ClassSchema
+  /// True if one of the classes has a property whose values are unique in a collection.
+  package let hasUnique: Bool
   private let classes: [String: ClassSchema]
 
   /// Makes a schema of classes with different names, among them the root's.
@@ -10,6 +12,7 @@ package struct Schema: Sendable {
     var byName = Dictionary(uniqueKeysWithValues: classes.map { ($0.wireName, $0) })
     byName[root.wireName] = root
     self.classes = byName
+    hasUnique = byName.values.contains(where: \.hasUnique)
   }
 
   /// The class with a name; nil if there is none.
