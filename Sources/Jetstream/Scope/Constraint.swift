@@ -23,6 +23,9 @@ public struct Constraint: Sendable, Hashable {
     case inserts
     /// The collection or dictionary shrinks. An addition never meets this rule.
     case removes
+    /// The property is set to a value, or incremented to one, that meets rules of `PropertyOptions`, such as
+    /// `.range(1...10)`. Only an addition meets `.immutable`; `.unique` is not judged.
+    case meets(PropertyOptions)
   }
 
   /// The kind of the fragment: an addition or a change.
@@ -68,6 +71,14 @@ public struct Constraint: Sendable, Hashable {
       case (.removes, let value?):
         return fragment.kind == .change && Self.isCollection(value)
           && Self.count(value) < Self.count(bases[name])
+      case (.meets(let options), let value):
+        let number = bases[name].flatMap { base in
+          operations.isEmpty
+            ? nil : PropertyOperation.apply(operations, to: base, within: .unknown)
+        }
+        guard let value = value ?? number else { return false }
+        return options.rules.problem(with: value, called: name) == nil
+          && (fragment.kind == .add || !options.rules.isImmutable)
       case (.inserts, nil):
         return Self.growth(operations) > 0 || Self.growth(entries, bases) > 0
       case (.removes, nil):
