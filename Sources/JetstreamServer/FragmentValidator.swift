@@ -59,6 +59,7 @@ struct FragmentValidator {
     take(objections)
     checkReferencesToRejected()
     checkParents()
+    checkRules()
   }
 
   var isClean: Bool { errors.isEmpty }
@@ -80,8 +81,12 @@ struct FragmentValidator {
     let text: String
     /// The model that is missing, if that is the reason.
     var missing: UUID?
+    /// The type of the error; nil for none.
+    var type: String?
 
-    init(_ text: String, missing: UUID? = nil) { (self.text, self.missing) = (text, missing) }
+    init(_ text: String, missing: UUID? = nil, type: String? = nil) {
+      (self.text, self.missing, self.type) = (text, missing, type)
+    }
   }
 
   // MARK: Steps
@@ -266,7 +271,7 @@ struct FragmentValidator {
 
   /// Rejects the fragments that refer to a rejected addition, and in turn the fragments that refer to additions
   /// rejected that way.
-  private mutating func checkReferencesToRejected() {
+  mutating func checkReferencesToRejected() {
     // The first one comes last: what refers to several is rejected because of it.
     var open = additions.filter { errors[$0.value] != nil }.sorted { $0.value > $1.value }
       .map(\.key)
@@ -288,7 +293,7 @@ struct FragmentValidator {
   }
 
   /// Rejects the additions that no model of the scope would hold after the submission.
-  private mutating func checkParents() {
+  mutating func checkParents() {
     guard !additions.isEmpty else { return }
     var reached: Set<UUID> = []
     var open: [UUID] = []
@@ -398,10 +403,11 @@ struct FragmentValidator {
 
   /// Rejects a fragment. The error text begins with the words that older servers use, followed by the model that is
   /// meant.
-  private mutating func reject(_ at: Int, _ problem: Problem) {
+  mutating func reject(_ at: Int, _ problem: Problem) {
     let fragment = fragments[at]
     errors[at] = WireError(
-      message: "\(problem.text) (\(fragment.className) \(fragment.uuid.wireText))")
+      message: "\(problem.text) (\(fragment.className) \(fragment.uuid.wireText))",
+      type: problem.type)
     if fragment.kind == .add, refused[fragment.uuid] == nil { refused[fragment.uuid] = at }
     guard let cause = problem.missing.flatMap(rejectedAddition), cause != at else { return }
     causes[at] = causes[cause] ?? cause

@@ -27,6 +27,18 @@ extension ModelObject {
     }
   }
 
+  /// Returns the models that a collection or a dictionary holds; of any other property, none.
+  package final func models(in property: ModelSchema.Property) -> [UUID] {
+    switch property.kind {
+    case .collection: return list(of: property).models.map(\.uuid)
+    case .dictionary:
+      var result: [UUID] = []
+      table(of: property).forEach { result.append($1.uuid) }
+      return result
+    case .plain, .model, .reference: return []
+    }
+  }
+
   /// Returns those of `models` that a collection contains, from front to back, with their places.
   /// Cost: O(sqrt n) for each in a collection of n models; O(n) if this model is in no scope.
   package final func places(

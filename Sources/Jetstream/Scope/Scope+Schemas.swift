@@ -14,6 +14,9 @@ extension Scope {
     tree.knownSchemas.sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
   }
 
+  /// True if a class that the scope knows has a property whose values are unique in a collection.
+  package var hasUnique: Bool { tree.hasUnique }
+
   /// The class of the root, and all classes that the scope knows, as data; nil for a scope without a root.
   package var wireSchema: Schema? {
     root.map { Schema(root: $0.schema.data, classes: schemas.map(\.data)) }

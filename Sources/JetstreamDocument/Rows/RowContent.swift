@@ -45,7 +45,7 @@ package enum RowContent: Sendable, Hashable {
 
   /// Calls `body` with each model that the content holds, for a dictionary once for each entry, in the order of the keys.
   @inline(__always)
-  func forEachModel(_ body: (UUID) -> Void) {
+  package func forEachModel(_ body: (UUID) -> Void) {
     switch self {
     case .value, .reference(nil): break
     case .reference(let uuid?): body(uuid)

@@ -14,6 +14,8 @@ package protocol HostedModel: AnyObject {
   func currentProperties() -> JSONObject
   /// Returns the value of a property that the class does not have; nil if there is none.
   func unknownValue(_ key: String) -> JSONValue?
+  /// Returns the models that a collection or a dictionary holds.
+  func models(in property: PropertySchema) -> [UUID]
   /// Returns those of `models` that a collection contains, from front to back, with their places.
   func places(
     of models: [UUID], in collection: PropertySchema
@@ -72,6 +74,8 @@ package protocol HostedContent: AnyObject {
   /// Returns all models: the root as a change, first, then the others, depth first.
   func sharedState() -> [SyncFragment]
 
+  /// True if a class that the content knows has a property whose values are unique in a collection.
+  var hasUnique: Bool { get }
   /// Returns a class that the content knows.
   func schema(named wireName: String) -> ClassSchema?
   /// Returns the class of the model that a fragment is of.

@@ -8,6 +8,8 @@ extension ModelObject: HostedModel {
     currentJSON(of: schema[property])
   }
 
+  package func models(in property: PropertySchema) -> [UUID] { models(in: schema[property]) }
+
   package func places(
     of models: [UUID], in collection: PropertySchema
   ) -> [(model: UUID, place: PropertyOperation.Place)] {
@@ -90,6 +92,8 @@ final class ModelContent: HostedContent {
   }
 
   package func sharedState() -> [SyncFragment] { scope.sharedState() }
+
+  package var hasUnique: Bool { scope.hasUnique }
 
   package func schema(named wireName: String) -> ClassSchema? {
     scope.schema(named: wireName)?.data

@@ -12,6 +12,12 @@ extension Row: HostedModel {
 
   package func unknownValue(_ key: String) -> JSONValue? { nil }
 
+  package func models(in property: PropertySchema) -> [UUID] {
+    var result: [UUID] = []
+    self[property].forEachModel { result.append($0) }
+    return result
+  }
+
   package func places(
     of models: [UUID], in collection: PropertySchema
   ) -> [(model: UUID, place: PropertyOperation.Place)] {
@@ -74,6 +80,8 @@ package final class RowsContent: HostedContent {
   }
 
   package func sharedState() -> [SyncFragment] { document.fullState() }
+
+  package var hasUnique: Bool { document.schema.hasUnique }
 
   package func schema(named wireName: String) -> ClassSchema? { document.schema[wireName] }
 

@@ -12,6 +12,9 @@ extension ScopeSchema {
   ///
   /// A class names the classes above it as `superclasses`, the nearest first. A property names its rule as `merge`. Models
   /// by key are a `dictionary of reference to Note`: like other properties that hold models, it has no default.
+  ///
+  /// The rules for the values of a property are `range` and `length`, each with two bounds of which one may be null,
+  /// `pattern`, `immutable` and `unique`: `"range":[0,100]`.
   public var json: JSONValue { schema.json }
 
   /// Reads a schema, of which nothing has to be trusted: it has at most 256 KiB of text, 1,000 classes and 5,000
@@ -142,10 +145,13 @@ extension ScopeSchema {
       throw typeNode.error("is that of a counter, and no whole number.")
     }
     let rule = try mergeRule(node, rules)
+    let fieldRules = try FieldRules(node)
+    if let misuse = fieldRules.misuse(of: type, isCounter: isCounter) { throw node.error(misuse) }
     let schema = PropertySchema(
       wireName: try node.required("name").string(), type: type, index: index, isSynced: true,
-      isCounter: isCounter, mergeRule: rule, counterRange: codec.counterRange,
-      defaultValue: try defaultValue(node, type, codec), codec: codec)
+      isCounter: isCounter, mergeRule: rule, rules: fieldRules.isEmpty ? nil : fieldRules,
+      counterRange: codec.counterRange, defaultValue: try defaultValue(node, type, codec),
+      codec: codec)
     if schema.kind != .plain, rule != nil {
       throw node.error("holds models, which need no merge rule.")
     }

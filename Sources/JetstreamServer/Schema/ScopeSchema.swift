@@ -16,8 +16,8 @@ import Jetstream
 /// server.host("board", schema: try ScopeSchema(JSONValue(parsing: text)))
 /// ```
 ///
-/// A schema has the names and types of the synced properties, their defaults, and which of them are counters or have a
-/// rule for merging. Clients whose classes have other properties, or properties of other types, get their changes to
+/// A schema has the names and types of the synced properties, their defaults, which of them are counters or have a rule for
+/// merging, and the rules for their values. Clients whose classes have other properties, or properties of other types, get their changes to
 /// these rejected.
 ///
 /// Of an enumeration, the server accepts any raw value, and of a `CodableValue` any JSON: what only the

@@ -25,6 +25,8 @@ final class ModelTree {
   @exclusivity(unchecked) private(set) var hasLocalReferences = false
   /// True if a class of the tree has a dictionary.
   private(set) var hasDictionaries = false
+  /// True if a class has a property whose values are unique in a collection.
+  private(set) var hasUnique = false
   /// The observers that are called when models enter and leave.
   var observers = MembershipObservers()
   /// True while a value of another replica is being written; observers run with it off.
@@ -79,6 +81,7 @@ final class ModelTree {
       classes[next.wireName] = next
       if next.childProperties.contains(where: { !$0.isSynced }) { hasLocalReferences = true }
       if next.data.hasDictionaries { hasDictionaries = true }
+      if next.data.hasUnique { hasUnique = true }
     }
   }
 
