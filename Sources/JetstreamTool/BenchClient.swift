@@ -83,9 +83,8 @@ final class BenchClient {
     isOpen = true
   }
 
-  /// Removes the models of a writer, and closes the connection. Waits for the server at most until a time.
-  func close(until limit: Int) async {
-    defer { client.close() }
+  /// Removes the models of a writer. Waits for the server at most until a time.
+  func removeNotes(until limit: Int) async {
     guard !notes.isEmpty else { return }
     var isDecided = false
     let handle = scope.modify {
@@ -95,6 +94,9 @@ final class BenchClient {
     handle.whenFinished { _ in isDecided = true }
     while !isDecided, BenchClock.now < limit { await BenchClient.pause() }
   }
+
+  /// Closes the connection.
+  func close() { client.close() }
 
   /// The root of the scope. The server's state has another one than the client began with.
   private var board: BenchBoard? { scope.root as? BenchBoard }

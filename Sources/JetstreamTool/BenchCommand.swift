@@ -104,6 +104,7 @@ enum BenchCommand {
         case .progress(let line): Console.error(line)
         case .finish(let outcome):
           let hasFailed = if case .failed = outcome { true } else { false }
+          for worker in workers { worker.closeInput() }
           for worker in workers { worker.finish(atOnce: hasFailed) }
           return end(outcome, conductor.report)
         }

@@ -64,9 +64,12 @@ final class BenchProcess {
     try? input.fileHandleForWriting.write(contentsOf: BenchLines.data(order))
   }
 
+  /// Tells the worker that no order follows, so that it ends.
+  func closeInput() { try? input.fileHandleForWriting.close() }
+
   /// Gives the worker three seconds to end, or none, and kills it then.
   func finish(atOnce: Bool) {
-    try? input.fileHandleForWriting.close()
+    closeInput()
     let limit = BenchClock.now + (atOnce ? 0 : 3 * BenchClock.second)
     while process.isRunning, BenchClock.now < limit { Thread.sleep(forTimeInterval: 0.005) }
     guard process.isRunning else { return }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A process that runs a share of the clients of a bench: the hidden command `jetstream bench-worker PLAN`.
 ///
-/// It obeys the orders on its standard input, and ends with it. It reports on its standard output.
+/// It obeys the orders on its standard input, and closes its clients and ends with it. It reports on its standard output.
 enum BenchWorker {
   /// Keeps lines of several threads apart.
   private static let output = Mutex(())
@@ -33,6 +33,7 @@ enum BenchWorker {
       send(.ready)
     }
     var load: Task<Void, Never>?
+    var hasEnded = false
     for await order in orders {
       switch order {
       case .begin(let start):
@@ -40,18 +41,22 @@ enum BenchWorker {
         load = Task { await clients.load(from: start) { send($0) } }
       case .drain(let accepted):
         await load?.value
-        send(await clients.drain(accepted: accepted))
-        await clients.close()
-        return BenchCommand.Status.success.rawValue
+        let line = await clients.drain(accepted: accepted)
+        await clients.removeNotes(within: 2 * BenchClock.second)
+        send(line)
+        hasEnded = true
       case .stop:
         load?.cancel()
-        send(await clients.stop())
-        await clients.close()
-        return BenchCommand.Status.success.rawValue
+        let line = await clients.stop()
+        await clients.removeNotes(within: BenchClock.second)
+        send(line)
+        hasEnded = true
       }
     }
-    // The parent has gone.
-    return BenchCommand.Status.failed.rawValue
+    // The parent closes the input when the writers of all workers have removed their models, or it has gone. A client that
+    // closed earlier would still be sent what the writers of others do, and the server would warn of it.
+    await clients.close()
+    return (hasEnded ? BenchCommand.Status.success : .failed).rawValue
   }
 
   private static func sentence(_ error: any Error) -> String {

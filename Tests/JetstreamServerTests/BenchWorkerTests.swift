@@ -1,0 +1,82 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Pacing
+import Testing
+
+@testable import JetstreamTool
+
+/// A worker process of a bench, against a server in the process of the tests.
+@Suite("The workers of a bench", .live, .timeLimit(.minutes(5)))
+@MainActor
+struct BenchWorkerTests {
+  private let files = try! TemporaryDirectory()
+
+  /// Runs a worker on a thread of its own, since the server needs that of the test, until it has sent its last line.
+  private func worker(_ plan: BenchPlan, stops: Bool) async throws -> LogProcess {
+    try await withCheckedThrowingContinuation { (done: CheckedContinuation<_, any Error>) in
+      Thread.detachNewThread {
+        do {
+          let process = try Self.process(plan, stops: stops)
+          done.resume(returning: process)
+        } catch {
+          done.resume(throwing: error)
+        }
+      }
+    }
+  }
+
+  private nonisolated static func process(_ plan: BenchPlan, stops: Bool) throws -> LogProcess {
+    func text(_ value: some Encodable) -> String {
+      String(decoding: BenchLines.data(value).dropLast(), as: UTF8.self)
+    }
+    let process = try LogProcess("jetstream", ["bench-worker", text(plan)])
+    while let line = process.line() {
+      switch BenchLines.value(BenchLine.self, of: line) {
+      case .ready?: process.say(text(BenchOrder.begin(at: BenchClock.now)))
+      case .second?: if stops { process.say(text(BenchOrder.stop)) }
+      case .written(_, let accepted, _)?:
+        if !stops { process.say(text(BenchOrder.drain(accepted: accepted))) }
+      case .done?: return process
+      case .failed(let reason)?: throw ProcessProblem(text: reason)
+      case nil: throw ProcessProblem(text: "not a line of a worker: \(line)")
+      }
+    }
+    throw ProcessProblem(text: "The worker has ended early.")
+  }
+
+  @Test(
+    "Clients stay connected until the worker's input ends, then close, and the server has nothing to warn of",
+    arguments: [false, true])
+  func close(stops: Bool) async throws {
+    let server = Server()
+    server.openScopes(in: try ScopeDirectory(files.path)) { _ in .schemaOfClient }
+    let url = "ws://127.0.0.1:\(try await server.listen())"
+    var warnings: [String] = []
+    server.onDiagnostic.listen { if $0.level >= .warning { warnings.append($0.text()) } }
+    let options = try BenchOptions([
+      url, "--processes", "1", "--clients", "20", "--writers", "5",
+      "--seconds", stops ? "60" : "1",
+    ])
+    let plan = BenchPlan(options: options, worker: 1, run: "00000000")
+    let process = try await worker(plan, stops: stops)
+    // The writers of another worker may go on for a while.
+    let client = Client(transport: server.makeTransport())
+    let board = BenchBoard()
+    let scope = Scope(name: "bench/1", root: board)
+    try await client.connect()
+    try await client.fetch(scope)
+    let own = try #require(scope.root as? BenchBoard)
+    #expect(own.notes.isEmpty && own.edits > 0)
+    for _ in 0..<500 {
+      own.edits += 1
+      try await client.sync(scope)
+    }
+    #expect(server.connectionCount == 21)
+    client.close()
+    #expect(process.finish().status == 0)
+    try await wait { server.connectionCount == 0 }
+    #expect(warnings.isEmpty)
+    await server.stop()
+  }
+}
