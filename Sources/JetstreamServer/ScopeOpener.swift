@@ -23,8 +23,8 @@ final class ScopeOpener {
     (self.runner, self.report, self.resolve) = (runner, report, resolve)
   }
 
-  /// Gives up all openings, and histories that cannot be closed, for a server that is released.
-  func abandon() {
+  /// Gives up all openings, and tries no longer to close what cannot be closed: for a server that stops or is released.
+  func giveUp() {
     isStopped = true
     for task in tasks.values { task.cancel() }
   }
@@ -44,13 +44,11 @@ final class ScopeOpener {
   /// Returns once the opening or closing of a scope that is under way has ended.
   func finish(_ name: String) async { await tasks[name]?.value }
 
-  /// Gives up all openings, and closes the histories of scopes that the engine no longer hosts. Returns when all are closed.
-  func stop(closing open: [any Hostable]) async {
-    isStopped = true
-    let (under, keys) = (Array(tasks.values), open.map(ObjectIdentifier.init))
-    for task in under { task.cancel() }
-    for task in under { await task.value }
-    for key in keys { await closeHistory(of: key, named: nil) }
+  /// Closes the histories of scopes that the engine no longer hosts, after ``giveUp()``. Returns when all are closed, and
+  /// all that was under way has ended.
+  func close(_ open: [ObjectIdentifier]) async {
+    for task in Array(tasks.values) { await task.value }
+    for content in open { await closeHistory(of: content, named: nil) }
   }
 
   // MARK: Opening

@@ -76,6 +76,8 @@ public final class Server {
   private var listener: WebSocketListener?
   private var lastConnection = 0
   private var use = Use.none
+  /// The end of the last ``stop()``, which waits for those before it.
+  private var ending: Task<Void, Never>?
   lazy var home = HomeReference(self, on: actor)
   private lazy var pipe = ServerPipe(home, shards)
 
@@ -129,7 +131,7 @@ public final class Server {
 
   deinit {
     shards.abandon()
-    offers.opener?.abandon()
+    offers.opener?.giveUp()
     guard let listener else { return }
     Task { await listener.stop() }
   }
@@ -276,13 +278,28 @@ public final class Server {
     await pipe.run(ForeignWebSocket(webSocket, configuration.socket.limits), request)
   }
 
-  /// Ends all sessions, closes all connections and stops listening. Returns when all sockets of its own are closed; those
-  /// that other libraries have accepted are closed in their time.
+  /// Ends all sessions, closes all connections and stops listening. Returns when all sockets of its own and all scopes
+  /// that were opened on demand are closed; a scope whose history cannot be written is given up, and ``onDiagnostic``
+  /// reports it. Sockets that other libraries have accepted are closed in their time. A second call waits for the first.
   public func stop() async {
     use = .stopped
-    let open = runner.engine.scopesOpenedOnDemand
+    let open = runner.engine.scopesOpenedOnDemand.map(ObjectIdentifier.init)
     runner.stop()
-    await offers.opener?.stop(closing: open)
+    offers.opener?.giveUp()
+    // The scopes and the listener are taken away from the server by the first of several calls. The others find nothing
+    // to close, so each waits for the one before it.
+    let earlier = ending
+    let task = home.task { server in
+      await earlier?.value
+      await server.close(open)
+    }
+    ending = task
+    await task.value
+  }
+
+  /// Closes everything of a server whose sessions have ended.
+  private func close(_ open: [ObjectIdentifier]) async {
+    await offers.opener?.close(open)
     offers.opener = nil
     await shards.stop()
     let listener = listener
