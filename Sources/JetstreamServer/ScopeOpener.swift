@@ -11,6 +11,8 @@ final class ScopeOpener {
   private let report: (Diagnostic) -> Void
   /// The opening or closing of each scope that is under way.
   private var tasks: [String: Task<Void, Never>] = [:]
+  /// The errors with which closing scopes was given up. There are none before the server stops.
+  private var failures: [String: StorageError] = [:]
   private var isStopped = false
   private lazy var home = HomeReference(self, on: runner.actor)
 
@@ -42,7 +44,13 @@ final class ScopeOpener {
   }
 
   /// Returns once the opening or closing of a scope that is under way has ended.
-  func finish(_ name: String) async { await tasks[name]?.value }
+  ///
+  /// - Throws: the error with which closing it was given up.
+  func finish(_ name: String) async throws {
+    guard let task = tasks[name] else { return }
+    await task.value
+    if let failure = failures[name] { throw failure.cause }
+  }
 
   /// Closes the histories of scopes that the engine no longer hosts, after ``giveUp()``. Returns when all are closed, and
   /// all that was under way has ended.
@@ -158,16 +166,21 @@ final class ScopeOpener {
   // MARK: Closing
 
   private func close(_ name: String, _ content: ObjectIdentifier) async {
-    await closeHistory(of: content, named: name)
-    report(Diagnostic(.info, .scope, scope: name, "was closed"))
+    failures[name] = await closeHistory(of: content, named: name)
+    if failures[name] == nil { report(Diagnostic(.info, .scope, scope: name, "was closed")) }
     tasks[name] = nil
     runner.closed(name)
   }
 
   /// Writes and releases a history. While that fails it tries again every second, until the server stops; clients that
   /// fetch the scope wait, and are refused in time.
-  private func closeHistory(of content: ObjectIdentifier, named name: String?) async {
-    do {
+  ///
+  /// - Returns: the error with which it was given up; nil if the history is closed.
+  @discardableResult
+  private func closeHistory(
+    of content: ObjectIdentifier, named name: String?
+  ) async -> StorageError? {
+    do throws(StorageError) {
       try await runner.closeHistory(of: content) { error in
         if isStopped { return false }
         report(
@@ -175,8 +188,10 @@ final class ScopeOpener {
         try? await Task.sleep(for: .seconds(1))
         return !isStopped
       }
+      return nil
     } catch {
       report(Diagnostic(.error, .storage, scope: name, "could not be closed: \(error)"))
+      return error
     }
   }
 }

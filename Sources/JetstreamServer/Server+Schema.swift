@@ -60,11 +60,12 @@ extension Server {
   /// Stops hosting the scope that clients find under a name, in the manner of ``remove(_:telling:)-(Scope,_)``. Does
   /// nothing if there is none. A scope that is being opened is closed once it is open.
   ///
-  /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same.
+  /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same. A scope that was
+  ///   opened on demand is closed first, as ``remove(_:telling:)-(Scope,_)`` says.
   public func remove(
     _ name: String, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    guard let offer = offer(as: name) else { return await close(name, telling: error) }
+    guard let offer = offer(as: name) else { return try await close(name, telling: error) }
     set(nil, as: name)
     switch offer {
     case .here(let content): try await runner.remove(content, telling: error)

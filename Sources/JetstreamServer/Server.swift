@@ -167,14 +167,15 @@ public final class Server {
   /// - Parameters:
   ///   - scope: the scope to remove.
   ///   - error: the error for the clients. Its `WireError.denial` decides whether they ask again later or stop.
-  /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same. For a scope that was
-  ///   opened on demand, ``onDiagnostic`` reports it instead.
+  /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same. A scope that was
+  ///   opened on demand is closed first: while that fails, ``onDiagnostic`` reports it, and it is tried again every second.
+  ///   The error is thrown only if the server stops before that has succeeded.
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
     if case .here(let content)? = offers[scope.name], content === scope { offers[scope.name] = nil }
     if let open = runner.engine.openScope(named: scope.name), open === scope {
-      return await close(scope.name, telling: error)
+      return try await close(scope.name, telling: error)
     }
     try await runner.remove(scope, telling: error)
   }
@@ -354,13 +355,15 @@ public final class Server {
   }
 
   /// Closes a scope that is open on demand, or is being opened, and returns when that is done.
-  func close(_ name: String, telling error: WireError) async {
+  ///
+  /// - Throws: the error with which closing was given up, since the server stops.
+  func close(_ name: String, telling error: WireError) async throws {
     if !runner.engine.closeScope(name, telling: error) {
       // An opening that is under way may have asked the app already.
-      await offers.opener?.finish(name)
+      try await offers.opener?.finish(name)
       runner.engine.closeScope(name, telling: error)
     }
-    await offers.opener?.finish(name)
+    try await offers.opener?.finish(name)
   }
 
   // MARK: Other channels

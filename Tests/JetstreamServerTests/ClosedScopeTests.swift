@@ -5,11 +5,12 @@ import JetstreamSimulation
 import Pacing
 import Testing
 
-/// Servers that close scopes which they have opened on demand, when the server stops.
+/// Servers that close scopes which they have opened on demand: when the app removes one, and when the server stops.
 @Suite("Closing scopes that were opened on demand", .live, .timeLimit(.minutes(3)))
 @MainActor
-struct ClosedScopeTests {
+final class ClosedScopeTests {
   private let storage = MemoryStorage()
+  private var notes: [String] = []
 
   private func makeServer(
     resolve: ((ScopeOpening) async throws -> ScopeSource)? = nil
@@ -17,6 +18,7 @@ struct ClosedScopeTests {
     let server = Server()
     server.openScopes(
       kept: storage, resolve: resolve ?? { _ in .schema(ScopeSchema(of: Canvas.self)) })
+    server.onDiagnostic.listen(self) { $0.notes.append($1.text()) }
     return server
   }
 
@@ -30,6 +32,56 @@ struct ClosedScopeTests {
     try await client.fetch(scope)
     return (client, scope, canvas)
   }
+
+  private func hasNote(_ text: String) -> Bool { notes.contains { $0.contains(text) } }
+
+  /// Opens a scope that has a change set which the storage does not take.
+  private func openUnwritable(_ name: String, on server: Server) async throws -> Client {
+    let (client, scope, canvas) = try await fetch(name, from: server)
+    storage.inject(Array(repeating: .lostRequest, count: 100))
+    canvas.name = "kept"
+    scope.flush()
+    try await wait { hasNote("cannot be kept") }
+    return client
+  }
+
+  // MARK: Removing
+
+  @Test(
+    "Removing a scope whose storage fails returns once the scope is written and released")
+  func removed() async throws {
+    let server = makeServer()
+    let client = try await openUnwritable("A", on: server)
+    let removing = Task {
+      try await server.remove("A")
+      return storage.hasFaults
+    }
+    try await wait { hasNote("cannot be closed") }
+    #expect(!hasNote("was closed"))
+    storage.clearFaults()
+    #expect(try await removing.value == false)
+    client.close()
+    // Another server can have it at once, with everything.
+    let next = makeServer()
+    #expect(try await fetch("A", from: next).canvas.name == "kept")
+    await next.stop()
+    await server.stop()
+  }
+
+  @Test("Removing a scope whose storage fails throws the error when the server stops")
+  func stoppedWhileRemoving() async throws {
+    let server = makeServer()
+    let client = try await openUnwritable("A", on: server)
+    let removing = Task { try await server.remove("A") }
+    try await wait { hasNote("cannot be closed") }
+    await server.stop()
+    let error = StorageError.unavailable("the request was lost")
+    await #expect(throws: error) { try await removing.value }
+    #expect(hasNote("could not be closed") && !hasNote("was closed"))
+    client.close()
+  }
+
+  // MARK: Stopping
 
   @Test("Of two calls that stop a server at once, each returns when everything is closed")
   func stoppedTwice() async throws {
