@@ -39,12 +39,14 @@ final class EngineRunner {
 
   init(
     _ configuration: Server.Configuration, channel: ServerEngine.Channel = .init(),
-    on actor: any Actor, hooks: ServerEngine.Hooks, owner: Owner
+    on actor: any Actor, hooks: ServerEngine.Hooks, hits: LimitHits, owner: Owner
   ) {
     self.actor = WeakActor(actor)
     ticker = Ticker.on(actor)
     self.owner = owner
-    limits = configuration.limits
+    limits = configuration.socketLimits
+    var hooks = hooks
+    hooks.limitReached = { hits.note($0) }
     var settings = configuration.engine
     settings.channel = channel
     engine = ServerEngine(configuration: settings, hooks: hooks) { [unowned self] in perform($0) }

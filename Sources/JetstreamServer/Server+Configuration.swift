@@ -42,6 +42,8 @@ extension Server {
     /// own name and IP addresses. Add the names that a reverse proxy on this machine passes on. Requests with other
     /// names are refused, because the owner of a web page could point a name at the user's machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
+    /// The limits that keep hostile or broken clients from what others need.
+    public var limits = Limits()
 
     /// Returns the rules for the changes of clients in the scope of a name; nil for none, which is the default: a client
     /// that may write to a scope may then write everything that its classes can hold. Called once for each scope that
@@ -58,6 +60,7 @@ extension Server {
       result.keptLimit = .init(bytes: keptBytes)
       result.rememberedClients = rememberedClients
       result.rules = rules
+      result.limits = limits
       result.openScopes = .init(
         count: maximumOpenScopes, idleTime: idleScopeTime, openingTime: scopeOpeningTime)
       return result
@@ -68,14 +71,14 @@ extension Server {
     /// The configuration of a connection that has no session yet.
     var socket: WebSocketConfiguration {
       WebSocketConfiguration(
-        limits: limits(upTo: min(maximumMessageBytes, LargeMessageGate.threshold)),
+        limits: socketLimits(upTo: min(maximumMessageBytes, LargeMessageGate.threshold)),
         maximumOutboundBytes: maximumOutboundBytes, slowConsumerPolicy: .abort)
     }
 
     /// The limits of a connection that has a session.
-    var limits: WebSocketLimits { limits(upTo: maximumMessageBytes) }
+    var socketLimits: WebSocketLimits { socketLimits(upTo: maximumMessageBytes) }
 
-    private func limits(upTo bytes: Int) -> WebSocketLimits {
+    private func socketLimits(upTo bytes: Int) -> WebSocketLimits {
       WebSocketLimits(maximumFrameBytes: bytes, maximumMessageBytes: bytes)
     }
   }

@@ -76,8 +76,6 @@ public final class Server {
   private var listener: WebSocketListener?
   private var lastConnection = 0
   private var use = Use.none
-  /// The end of the last ``stop()``, which waits for those before it.
-  private var ending: Task<Void, Never>?
   lazy var home = HomeReference(self, on: actor)
   private lazy var pipe = ServerPipe(home, shards)
 
@@ -86,11 +84,12 @@ public final class Server {
     case none
     /// From the first ``listen(host:port:page:)``, ``makeTransport()`` or ``accept(_:for:)`` until ``stop()``.
     case open
-    case stopped
+    /// With the end of the last ``stop()``, which waits for those before it.
+    case stopped(ending: Task<Void, Never>?)
   }
 
   /// True if connections are served.
-  var isUsed: Bool { use == .open }
+  var isUsed: Bool { if case .open = use { true } else { false } }
 
   /// Makes a server that does not listen yet. It lives on the actor on which it is made.
   public init(
@@ -118,6 +117,7 @@ public final class Server {
     }
     runner = EngineRunner(
       configuration, channel: .init(of: shards.all.count + 1), on: isolation, hooks: hooks,
+      hits: shards.hits,
       owner: .init(
         report: { [weak self] in self?.onDiagnostic.fire($0) },
         join: { [weak self] in self?.join($0) },
@@ -269,7 +269,7 @@ public final class Server {
   ///   - webSocket: the connection. The server keeps it until it is closed.
   ///   - request: the request that has opened it, with the address of the other end.
   public func accept(_ webSocket: any AcceptedWebSocket, for request: HTTPRequest) async {
-    if use == .none { open() }
+    if case .none = use { open() }
     if let objection = configuration.origins.objection(to: request, opensWebSocket: true) {
       refused(request, objection)
       webSocket.close(code: .policyViolation, reason: CloseReason.plain(objection))
@@ -283,18 +283,18 @@ public final class Server {
   /// that were opened on demand are closed; a scope whose history cannot be written is given up, and ``onDiagnostic``
   /// reports it. Sockets that other libraries have accepted are closed in their time. A second call waits for the first.
   public func stop() async {
-    use = .stopped
+    // The scopes and the listener are taken away from the server by the first of several calls. The others find nothing
+    // to close, so each waits for the one before it.
+    let earlier: Task<Void, Never>? = if case .stopped(let ending) = use { ending } else { nil }
+    use = .stopped(ending: earlier)
     let open = runner.engine.scopesOpenedOnDemand.map(ObjectIdentifier.init)
     runner.stop()
     offers.opener?.giveUp()
-    // The scopes and the listener are taken away from the server by the first of several calls. The others find nothing
-    // to close, so each waits for the one before it.
-    let earlier = ending
     let task = home.task { server in
       await earlier?.value
       await server.close(open)
     }
-    ending = task
+    use = .stopped(ending: task)
     await task.value
   }
 

@@ -31,7 +31,10 @@ extension ServerEngine {
 
   /// Asks the app about a client that has asked for a session on a connection.
   func authenticate(_ applicant: Applicant, on id: Int) {
-    guard sessions.count < configuration.maxSessions else { return deny(id, .tooManySessions) }
+    // The principal is not known yet.
+    if let error = objection(toSessionOf: nil, from: applicant.info.request) {
+      return deny(id, error)
+    }
     // The app may answer at once.
     connections[id] = .authenticating(applicant)
     switch hooks.authenticate(applicant.info, id) {
@@ -56,8 +59,12 @@ extension ServerEngine {
   }
 
   private func admit(_ id: Int, as principal: Principal?) {
+    guard case .authenticating(let asked)? = connections[id] else { return }
+    if let error = objection(toSessionOf: principal, from: asked.info.request) {
+      return deny(id, error)
+    }
+    // The app may have heard of the end of another session, and revoked the principal.
     guard case .authenticating(let applicant)? = connections[id] else { return }
-    guard sessions.count < configuration.maxSessions else { return deny(id, .tooManySessions) }
     if let principal, applicant.revoked.contains(principal.id) {
       return deny(id, .notYou("The credentials were revoked"))
     }

@@ -30,10 +30,8 @@ extension ServerEngine {
     package var stateBytes = 256 << 10
     /// The approximate maximum size in bytes of a frame with several messages.
     package var frameBytes = 1 << 20
-    /// The largest number of sessions at one time.
-    package var maxSessions = 100_000
-    /// The largest number of scopes that one session may fetch.
-    package var maxScopesPerSession = 256
+    /// The limits on what clients may have and send.
+    package var limits = Server.Configuration.Limits()
     /// The number of clients, at least, whose decisions each scope keeps; more if more have sessions.
     package var rememberedClients = 100_000
     /// The amount of change sets that each scope keeps in its stream, for clients that were away or are slow. One that has
@@ -88,6 +86,8 @@ extension ServerEngine {
     /// Returns the current date, for change sets without one; nil to give them none.
     package var date: () -> Date?
     package var sessionEnded: (SessionInfo) -> Void
+    /// Counts that a client has reached a limit.
+    package var limitReached: (ServerLimit) -> Void = { _ in }
 
     package init(
       channel: @escaping (_ name: String) -> Int? = { _ in nil },

@@ -80,10 +80,10 @@ extension ServerEngine {
   /// Returns the host of a scope, which is made on first use.
   func hostedScope(_ scope: any Hostable) -> ScopeHost {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
-    defer { nextScope += 1 }
+    defer { next.scope += 1 }
     let content = scope.makeContent()
     let host = ScopeHost(
-      number: nextScope * configuration.channel.count + configuration.channel.number,
+      number: next.scope * configuration.channel.count + configuration.channel.number,
       content: content, epoch: hooks.makeEpoch(),
       policy: ScopeHost.Policy(rules: configuration.rules(content.name).map(RuleBook.init)),
       streamLimit: configuration.streamLimit)

@@ -22,7 +22,7 @@ extension ServerEngine {
   func open(_ fetch: ScopeFetch, for session: ServerSession) {
     let table = session.subscriptions
     guard table.openings < configuration.keptLimit.messages else {
-      return refuse(fetch, of: session, .tooManyScopes)
+      return refuse(fetch, of: session, reached(.scopesPerSession))
     }
     do throws(WireError) {
       _ = try ScopePlace(fetch.name)
@@ -148,7 +148,6 @@ extension ServerEngine {
 }
 
 extension WireError {
-  static let tooManyScopes = rejected("The session has fetched too many scopes")
   static let tooManyOpenScopes = notNow(
     "As many scopes are open as the server permits", retryAfter: .milliseconds(500))
 }

@@ -26,9 +26,9 @@ extension ServerEngine {
     let host = hostedScope(scope)
     guard
       session.subscriptions.contains(host)
-        || session.subscriptions.count < configuration.maxScopesPerSession
+        || session.subscriptions.count < configuration.limits.scopesPerSession ?? .max
     else {
-      return refuse(fetch, of: session, .tooManyScopes)
+      return refuse(fetch, of: session, reached(.scopesPerSession))
     }
     host.content.seal()
     guard host.content.root != nil else {

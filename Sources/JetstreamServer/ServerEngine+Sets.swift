@@ -73,6 +73,9 @@ extension ServerEngine {
     if session.subscriptions.access.isReadOnly(host) {
       return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: .readOnly) })
     }
+    if let error = objection(to: sync, as: text) {
+      return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
+    }
     if let procedure = sync.procedure, procedure != InitialContent.procedure || session.version == 1
     {
       let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")

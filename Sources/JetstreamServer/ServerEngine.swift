@@ -39,14 +39,13 @@ package final class ServerEngine {
   var sessions: [String: ServerSession] = [:]
   var hosts: [ObjectIdentifier: ScopeHost] = [:]
   var now: Duration = .zero
-  private var nextSession = 1
+  /// The numbers of the next session and of the next hosted scope.
+  var next = (session: 1, scope: 0)
   /// Sessions with something in their outbox.
   var waiting: [ServerSession] = []
   /// True while an input is handled, or what it leads to is sent. What observers of the app do meanwhile is sent behind
   /// that.
   var isHandling = false
-  /// The number of the next hosted scope.
-  var nextScope = 0
   /// The scopes with change sets that their sessions of version 2 are told at the end of this turn.
   var hostsWithNews: [ScopeHost] = []
   /// The scopes of which a part of a state is being encoded, by number.
@@ -55,6 +54,8 @@ package final class ServerEngine {
   var lastActions: [Action] = []
   /// The scopes that are opened when sessions fetch them.
   var openScopes: OpenScopes
+  /// The sessions, and the connections without one, that are counted by principals and addresses.
+  var quotas = Quotas()
 
   package init(
     configuration: Configuration = Configuration(), hooks: Hooks,
@@ -92,6 +93,7 @@ package final class ServerEngine {
     self.now = now
     let token = params["sessiontoken"] ?? ""
     guard !token.isEmpty else {
+      guard beginHandshake(id, request) else { return }
       connections[id] = .fresh(
         params: params, request: request, deadline: now + configuration.handshakeTimeout)
       return
@@ -115,6 +117,7 @@ package final class ServerEngine {
 
   package func closed(_ id: Int, now: Duration) {
     self.now = now
+    quotas.endHandshake(id)
     if case .session(let session)? = connections.removeValue(forKey: id) { detach(session) }
   }
 
@@ -245,6 +248,7 @@ package final class ServerEngine {
 
   func refuse(_ id: Int, _ error: WireError) {
     connections[id] = nil
+    quotas.endHandshake(id)
     perform(.close(connection: id, code: 4096, reason: CloseReason.text(error)))
   }
 
@@ -278,8 +282,8 @@ package final class ServerEngine {
     var info = SessionInfo(
       token: hooks.makeToken(), connectionParams: params, params: request.params,
       version: request.version, client: request.client, request: httpRequest)
-    info.number = nextSession
-    nextSession += 1
+    info.number = next.session
+    next.session += 1
     let version = min(max(request.protocol ?? 1, 1), configuration.highestVersion)
     authenticate(
       Applicant(info: info, version: version, deadline: now + configuration.handshakeTimeout),
@@ -293,12 +297,14 @@ package final class ServerEngine {
       expiresAt: now + configuration.expiry)
     sessions[info.token] = session
     connections[id] = .session(session)
+    quotas.endHandshake(id)
+    quotas.begin(info)
     return session
   }
 
   /// Ends a session and releases everything it holds.
   func end(_ session: ServerSession, code: Int, reason: String) {
-    sessions[session.info.token] = nil
+    if sessions.removeValue(forKey: session.info.token) != nil { quotas.end(session.info) }
     for subscription in session.subscriptions.inOrder { session.leave(subscription) }
     session.subscriptions.closeAllFetches()
     if let id = session.link.end() {
@@ -330,6 +336,7 @@ package final class ServerEngine {
     for session in Array(sessions.values) { end(session, code: 1001, reason: "the server stops") }
     for id in connections.keys { perform(.close(connection: id, code: 1001, reason: "")) }
     connections = [:]
+    quotas = Quotas()
     for host in hosts.values { host.end() }
     hosts = [:]
     openScopes = OpenScopes(limits: configuration.openScopes)

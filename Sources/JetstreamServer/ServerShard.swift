@@ -41,7 +41,7 @@ actor ServerShard {
 
   /// Makes the shard's engine. `sessionEnded` is called with the token of each session that ends here.
   func prepare(
-    _ configuration: Server.Configuration, of channels: Int,
+    _ configuration: Server.Configuration, of channels: Int, _ hits: LimitHits,
     report: @escaping @Sendable (Diagnostic) -> Void,
     sessionEnded: @escaping @Sendable (String) -> Void
   ) {
@@ -54,7 +54,7 @@ actor ServerShard {
       sessionEnded: { sessionEnded($0.token) })
     runner = EngineRunner(
       configuration, channel: .init(number: channel, of: channels), on: self, hooks: hooks,
-      owner: .init(report: report, lost: { [offers] in offers.scopes[$0] = nil }))
+      hits: hits, owner: .init(report: report, lost: { [offers] in offers.scopes[$0] = nil }))
   }
 
   /// Runs from now on, until ``stop()``.

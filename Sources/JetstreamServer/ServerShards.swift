@@ -5,6 +5,8 @@ import JetstreamWebSocket
 struct ServerShards: Sendable {
   /// The shards, in the order of their channels, which are numbered from 1.
   let all: [ServerShard]
+  /// The limits that were reached, in them and on the server's own actor.
+  let hits = LimitHits()
 
   /// Makes shards for a server that lives on an actor, on which the caller is.
   init(count: Int, of actor: any Actor) {
@@ -23,10 +25,10 @@ struct ServerShards: Sendable {
     _ configuration: Server.Configuration, report: @escaping @Sendable (Diagnostic) -> Void,
     sessionEnded: @escaping @Sendable (String) -> Void
   ) {
-    let count = all.count + 1
+    let (count, hits) = (all.count + 1, hits)
     for shard in all {
       shard.perform {
-        $0.prepare(configuration, of: count, report: report, sessionEnded: sessionEnded)
+        $0.prepare(configuration, of: count, hits, report: report, sessionEnded: sessionEnded)
       }
     }
   }

@@ -1,6 +1,7 @@
 import Foundation
 import Jetstream
 import JetstreamServer
+import JetstreamWebSocket
 import Testing
 
 /// Whatever is at the other end of a connection to the server of an ``InMemoryWorld``.
@@ -32,14 +33,23 @@ final class InMemoryWorld {
     let number: Int
     unowned let peer: any WorldPeer
     let params: [String: String]
+    /// The request that has opened the connection, if the peer has an address.
+    let request: HTTPRequest?
     var isOpen = false
     var toServer: [[UInt8]] = []
     var toClient: [[UInt8]] = []
     /// Set when the server has closed; the client hears of it after what was sent before.
     var serverClose: (code: Int, reason: String)?
 
-    init(id: Int, number: Int, peer: any WorldPeer, params: [String: String]) {
+    init(
+      id: Int, number: Int, peer: any WorldPeer, params: [String: String], address: String?
+    ) {
       self.id = id
+      request = address.map {
+        var request = HTTPRequest(method: "GET", target: "/", headers: [:])
+        request.remoteAddress = $0
+        return request
+      }
       self.number = number
       self.peer = peer
       self.params = params
@@ -72,6 +82,8 @@ final class InMemoryWorld {
   /// Session, name and params of each fetch.
   var fetches: [(session: SessionInfo, name: String, params: JSONValue)] = []
   var endedSessions: [SessionInfo] = []
+  /// The number of times that clients have reached each limit.
+  var limitHits: [ServerLimit: Int] = [:]
   /// The connections on which the server has sent a WebSocket ping.
   var probes: [Int] = []
   /// False if parts of states are encoded when the test says so, with ``encode()``.
@@ -107,6 +119,7 @@ final class InMemoryWorld {
       random: { 0.5 }, date: { [unowned self] in date },
       sessionEnded: { [unowned self] in endedSessions.append($0) })
     hooks.access = { [unowned self] in access($0, $1) }
+    hooks.limitReached = { [unowned self] in limitHits[$0, default: 0] += 1 }
     server = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] in
       perform($0)
     }
@@ -157,8 +170,10 @@ final class InMemoryWorld {
   func add(_ peer: any WorldPeer) { peers.append(peer) }
 
   @discardableResult
-  func connect(_ peer: any WorldPeer, number: Int = 0, params: [String: String] = [:]) -> Link {
-    let link = Link(id: nextLink, number: number, peer: peer, params: params)
+  func connect(
+    _ peer: any WorldPeer, number: Int = 0, params: [String: String] = [:], address: String? = nil
+  ) -> Link {
+    let link = Link(id: nextLink, number: number, peer: peer, params: params, address: address)
     links.append(link)
     nextLink += 1
     return link
@@ -172,7 +187,7 @@ final class InMemoryWorld {
     if link.isOpen { onDeliver?(link, toServer) }
     if !link.isOpen {
       link.isOpen = true
-      server.opened(link.id, params: link.params, now: now)
+      server.opened(link.id, params: link.params, request: link.request, now: now)
       link.peer.opened(link)
     } else if toServer, !link.toServer.isEmpty {
       let bytes = link.toServer.removeFirst()

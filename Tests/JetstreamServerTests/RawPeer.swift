@@ -13,10 +13,10 @@ final class RawPeer: WorldPeer {
   private(set) var close: (code: Int, reason: String)?
   private var next = 1
 
-  init(_ world: InMemoryWorld, params: [String: String] = [:]) {
+  init(_ world: InMemoryWorld, params: [String: String] = [:], address: String? = nil) {
     self.world = world
     world.add(self)
-    link = world.connect(self, params: params)
+    link = world.connect(self, params: params, address: address)
     world.deliver(link, toServer: true)
   }
 
@@ -29,6 +29,22 @@ final class RawPeer: WorldPeer {
     peer.send(#"{"type":"SessionCreate","index":0,"version":"\#(version)",\#(spoken)"params":{}}"#)
     peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
     return peer
+  }
+
+  /// Asks for a session. Returns the error with which it is refused; nil if the peer has got one.
+  @discardableResult
+  func createSession(as author: String? = nil) -> WireError? {
+    let params: JSONValue = author.map { ["author": .string($0)] } ?? [:]
+    send(
+      #"{"type":"SessionCreate","index":0,"version":"1.0.0","protocol":2,"params":\#(params.text)}"#
+    )
+    for case .sessionCreateReply(let reply) in messages { return reply.error }
+    return nil
+  }
+
+  /// The error with which the server has closed the connection.
+  var closeError: WireError? {
+    close.flatMap { try? WireError(json: JSONValue(parsing: $0.reason.utf8)) }
   }
 
   var token: String? {

@@ -1,0 +1,43 @@
+extension Server.Configuration {
+  /// The limits that keep hostile or broken clients from what others need. Nil means that there is no limit.
+  ///
+  /// ```swift
+  /// var configuration = Server.Configuration()
+  /// configuration.limits.sessionsPerPrincipal = 10
+  /// ```
+  ///
+  /// A limit that refuses something does so with a `WireError` whose type names it. ``Server/limitHits`` counts how often
+  /// each limit was reached.
+  public struct Limits: Sendable, Hashable {
+    /// The number of sessions, with or without a connection. Further clients are refused with `too-many-sessions`, and
+    /// ask again after 30 seconds.
+    public var sessions: Int? = 100_000
+    /// The number of sessions whose ``Principal`` has the same id. A further one takes the place of the one that has been
+    /// without a connection for the longest time. If all have one, the client is refused with
+    /// `too-many-sessions-of-principal`, and asks again after 30 seconds.
+    public var sessionsPerPrincipal: Int? = 1_000
+    /// The number of sessions from the same address, with or without a connection. Further clients are refused with
+    /// `too-many-sessions-of-address`, and ask again after 30 seconds. The addresses of an IPv6 network of 64 bits count
+    /// as one.
+    public var sessionsPerAddress: Int? = 10_000
+    /// The number of connections that have no session yet. Further ones are closed with `too-many-handshakes`, and their
+    /// clients ask again after 5 seconds. A client keeps its place for at most
+    /// ``Server/Configuration/handshakeTimeout``, so that a flood of silent connections keeps others out for no longer;
+    /// and then for as long as ``Server/authenticate`` takes, at most the same time again.
+    public var handshakes: Int? = 10_000
+    /// The number of connections from the same address that have no session yet. Further ones are closed with
+    /// `too-many-handshakes-of-address`, and their clients ask again after 5 seconds.
+    public var handshakesPerAddress: Int? = 1_000
+    /// The number of scopes that one session has fetched and not left. Further fetches are refused with
+    /// `too-many-scopes`.
+    public var scopesPerSession: Int? = 256
+    /// The number of fragments of one change set. A longer one is rejected as a whole, with `too-many-fragments`.
+    public var fragmentsPerChangeSet: Int? = 100_000
+    /// The size of the fragments of one change set as JSON, in bytes. A larger one is rejected as a whole, with
+    /// `change-set-too-large`. No change set is larger than ``Server/Configuration/maximumMessageBytes``.
+    public var bytesPerChangeSet: Int? = 16 << 20
+
+    /// Makes limits with default values.
+    public init() {}
+  }
+}

@@ -1,0 +1,67 @@
+import Jetstream
+import JetstreamWebSocket
+
+/// The limits on what clients may have and send.
+extension ServerEngine {
+  /// Counts that a limit was reached, and returns its error.
+  func reached(_ limit: ServerLimit) -> WireError {
+    hooks.limitReached(limit)
+    return limit.error
+  }
+
+  // MARK: Sessions
+
+  /// Gives a new connection a place among those without a session. Returns false if there is none: the connection is
+  /// refused then.
+  func beginHandshake(_ id: Int, _ request: HTTPRequest?) -> Bool {
+    let address = ClientAddress.group(of: request?.remoteAddress)
+    if let limit = quotas.limit(onHandshakeFrom: address, configuration.limits) {
+      refuse(id, reached(limit))
+      return false
+    }
+    quotas.beginHandshake(id, from: address)
+    return true
+  }
+
+  /// Returns the error with which a client gets no session, since there are too many; nil if it gets one.
+  ///
+  /// - Parameter principal: the principal; nil for a guest, and where it is not known yet. Another session of the
+  ///   principal that has no connection is ended to make room: a client that was started anew does not resume the sessions
+  ///   that it had before, and must not be kept out by them until they expire.
+  func objection(toSessionOf principal: Principal?, from request: HTTPRequest?) -> WireError? {
+    let limits = configuration.limits
+    if let most = limits.sessions, sessions.count >= most { return reached(.sessions) }
+    if let most = limits.sessionsPerAddress,
+      let address = ClientAddress.group(of: request?.remoteAddress),
+      quotas.sessionCount(from: address) >= most
+    {
+      return reached(.sessionsPerAddress)
+    }
+    guard let most = limits.sessionsPerPrincipal, let principal else { return nil }
+    let tokens = quotas.sessions(of: principal.id)
+    guard tokens.count >= most else { return nil }
+    let error = reached(.sessionsPerPrincipal)
+    let absent = tokens.compactMap { sessions[$0] }.filter { $0.link.connection == nil }
+    guard let last = absent.min(by: { ($0.expiresAt, $0.number) < ($1.expiresAt, $1.number) })
+    else { return error }
+    end(last, code: 4097, reason: "")
+    return nil
+  }
+
+  // MARK: Change sets
+
+  /// Returns the error with which a change set is rejected as a whole, before anything of it is looked at; nil if it is
+  /// within the limits. Cost: O(1) for a change set that has a number.
+  ///
+  /// - Parameter text: the JSON text of the fragments, if it was made already.
+  func objection(to sync: ScopeSync, as text: FragmentsText?) -> WireError? {
+    if let most = configuration.limits.fragmentsPerChangeSet, sync.fragments.count > most {
+      return reached(.fragmentsPerChangeSet)
+    }
+    let bytes = text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize }
+    if let most = configuration.limits.bytesPerChangeSet, bytes > most {
+      return reached(.bytesPerChangeSet)
+    }
+    return nil
+  }
+}

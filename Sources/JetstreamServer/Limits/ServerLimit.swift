@@ -1,0 +1,38 @@
+import Jetstream
+
+/// A limit of ``Server/Configuration/Limits``, by the name of its property.
+package enum ServerLimit: String, CaseIterable, Sendable {
+  case sessions, sessionsPerPrincipal, sessionsPerAddress
+  case handshakes, handshakesPerAddress
+  case scopesPerSession
+  case fragmentsPerChangeSet, bytesPerChangeSet
+
+  /// The error of what exceeds the limit.
+  var error: WireError {
+    switch self {
+    case .sessions: .tooManySessions
+    case .sessionsPerPrincipal:
+      WireError(
+        message: "You have too many sessions", type: "too-many-sessions-of-principal",
+        retryAfter: .seconds(30))
+    case .sessionsPerAddress:
+      WireError(
+        message: "Your address has too many sessions", type: "too-many-sessions-of-address",
+        retryAfter: .seconds(30))
+    case .handshakes:
+      WireError(
+        message: "Too many connections have no session", type: "too-many-handshakes",
+        retryAfter: .seconds(5))
+    case .handshakesPerAddress:
+      WireError(
+        message: "Your address has too many open handshakes",
+        type: "too-many-handshakes-of-address", retryAfter: .seconds(5))
+    case .scopesPerSession:
+      WireError(message: "The session has fetched too many scopes", type: "too-many-scopes")
+    case .fragmentsPerChangeSet:
+      WireError(message: "The change set has too many fragments", type: "too-many-fragments")
+    case .bytesPerChangeSet:
+      WireError(message: "The change set is too large", type: "change-set-too-large")
+    }
+  }
+}
