@@ -86,12 +86,16 @@ final class EngineRunner {
 
   // MARK: Inputs
 
-  /// Takes a new connection, and returns the other channels of the session that it resumes.
-  func opened(_ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest) -> Set<Int> {
+  /// Takes a new connection.
+  ///
+  /// - Returns: the other channels of the session that it resumes, and the time for which nothing is to be read from it.
+  func opened(
+    _ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest
+  ) -> (channels: Set<Int>, pause: Duration) {
     connections[id] = connection
     engine.opened(
       id, params: ConnectionParams.read(from: request), request: request, now: ticker.now)
-    return engine.otherChannels(of: id)
+    return (engine.otherChannels(of: id), engine.pause(on: id))
   }
 
   /// Takes a session that has fetched one of the scopes in channel 0.
@@ -103,19 +107,19 @@ final class EngineRunner {
   /// Takes what a connection has received. On an event loop, what all connections have received in one turn is answered
   /// together.
   ///
-  /// - Returns: false if there is no such connection.
-  func received(_ inputs: [ServerEngine.Input], on id: Int) -> Bool {
-    guard connections[id] != nil else { return false }
+  /// - Returns: the time for which nothing more is to be read from the connection; nil if there is no such connection.
+  func received(_ inputs: [ServerEngine.Input], on id: Int) -> Duration? {
+    guard connections[id] != nil else { return nil }
     let isOnLoop = actor.value.map { EventLoop.isHome(of: $0) } ?? false
-    engine.received(inputs, on: id, now: ticker.now, endsTurn: !isOnLoop)
-    guard isOnLoop, !isTurning else { return true }
+    let pause = engine.received(inputs, on: id, now: ticker.now, endsTurn: !isOnLoop)
+    guard isOnLoop, !isTurning else { return pause }
     isTurning = true
     // Behind the jobs of this turn, and before the sockets are written.
     home.performLater { runner in
       runner.isTurning = false
       runner.engine.endTurn()
     }
-    return true
+    return pause
   }
 
   /// Takes the app's answer about the client of a connection.

@@ -21,6 +21,9 @@ struct ScopeAudience {
   /// are none.
   private(set) var news: StreamRun?
 
+  /// The rates of the change sets that all sessions send together; nil if there is no limit.
+  var rates: ScopeRates?
+
   init(scopeIndex: Int) { self.scopeIndex = scopeIndex }
 
   /// True if some subscription is of version 1, which knows no operations: for them, change sets are also kept as

@@ -332,18 +332,20 @@ public final class Server {
 
   /// Takes a new connection.
   ///
-  /// - Returns: the number of the connection, and the other channels of the session that it resumes.
+  /// - Returns: the number of the connection, the other channels of the session that it resumes, and the time for which
+  ///   nothing is to be read from it.
   func opened(
     _ connection: any ServerConnection, _ request: HTTPRequest
-  ) -> (id: Int, channels: Set<Int>) {
+  ) -> (id: Int, channels: Set<Int>, pause: Duration) {
     lastConnection += 1
     let id = lastConnection
     // A connection that was accepted while the server stopped is not served: the scopes no longer have their logs.
     guard isUsed else {
       connection.beginClose(code: 1001, reason: "the server has stopped")
-      return (id, [])
+      return (id, [], .zero)
     }
-    return (id, runner.opened(connection, id, request))
+    let (channels, pause) = runner.opened(connection, id, request)
+    return (id, channels, pause)
   }
 
   // MARK: Scopes on demand

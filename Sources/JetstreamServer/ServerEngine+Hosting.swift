@@ -88,6 +88,7 @@ extension ServerEngine {
       policy: ScopeHost.Policy(rules: configuration.rules(content.name).map(RuleBook.init)),
       streamLimit: configuration.streamLimit)
     hosts[ObjectIdentifier(scope)] = host
+    host.audience.rates = ScopeRates(configuration.limits)
     host.date = hooks.date
     // Unowned is sound: the end of the engine takes the closure away.
     host.onLocalChanges = { [unowned self, unowned host] item, set in

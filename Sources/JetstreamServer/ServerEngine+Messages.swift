@@ -70,7 +70,7 @@ extension ServerEngine {
   /// Acknowledges early to a client that sends a lot: it need not wait for the next ping.
   private func acknowledgeIfDue(to session: ServerSession) {
     guard
-      session.acknowledgement.isDue(
+      session.traffic.acknowledgement.isDue(
         at: session.channel.highestReceived, limit: configuration.acknowledgeAfter)
     else { return }
     session.link.put(.ping(session.ping()))
@@ -127,8 +127,12 @@ extension ServerEngine {
       return
     }
     switch message {
-    case .scopeFetch(let fetch): handle(fetch, from: session)
-    case .scopeSync(let sync): handle(sync, from: session)
+    case .scopeFetch(let fetch):
+      session.traffic.load.fetches += 1
+      handle(fetch, from: session)
+    case .scopeSync(let sync):
+      session.traffic.load.changeSets += 1
+      handle(sync, from: session)
     case .scopeLeave(let leave): handle(leave, from: session)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetchReply, .scopeState,
       .scopeSyncReply:
@@ -137,6 +141,7 @@ extension ServerEngine {
   }
 
   private func handle(_ ping: Ping, from session: ServerSession) {
+    session.traffic.load.pings += 1
     if ping.index > 0 { _ = session.channel.receive(index: ping.index) }
     session.channel.acknowledge(upTo: ping.ack)
     session.saw(ping)

@@ -73,7 +73,7 @@ extension ServerEngine {
     if session.subscriptions.access.isReadOnly(host) {
       return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: .readOnly) })
     }
-    if let error = objection(to: sync, as: text) {
+    if let error = objection(to: sync, as: text, from: session, in: host) {
       return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
     }
     if let procedure = sync.procedure, procedure != InitialContent.procedure || session.version == 1

@@ -27,6 +27,7 @@ extension ServerEngine {
         return encodeNext(of: host)
       }
     }
+    if state != nil { session.traffic.load.fullStates += 1 }
     let reply = ScopeFetchReply(
       replyTo: fetch.index, scopeIndex: subscription.index, standing: standing)
     let told = Subscription.Told(

@@ -38,6 +38,7 @@ extension ServerEngine {
     let host = subscription.host
     let isSettled = host.content.settle()
     guard let root = host.content.root else { return }
+    session.traffic.load.fullStates += 1
     let state = host.states.smallState(
       of: host, below: root, isSettled: isSettled, now: now)
     tell(session, of: subscription, .scopeState(state.message(0, scopeIndex: subscription.index)))
@@ -75,6 +76,7 @@ extension ServerEngine {
       host.states.readOn()
       return encodeNext(of: host)
     }
+    session.traffic.load.fullStates += 1
     let fetches = session.subscriptions.closeFetches(of: host)
     let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: nil)
     let index = subscription.index

@@ -177,7 +177,12 @@ package final class ServerEngine {
   /// few frames as its size allows.
   ///
   /// - Parameter endsTurn: false if more may come in this turn. ``endTurn()`` has to follow.
-  package func received(_ inputs: [Input], on id: Int, now: Duration, endsTurn: Bool = true) {
+  /// - Returns: the time for which nothing more is to be read from the connection, since its client sends too much; see
+  ///   ``ClientTraffic``.
+  @discardableResult
+  package func received(
+    _ inputs: [Input], on id: Int, now: Duration, endsTurn: Bool = true
+  ) -> Duration {
     self.now = now
     isHandling = true
     for input in inputs {
@@ -186,9 +191,14 @@ package final class ServerEngine {
       case .probed: probed(id)
       }
     }
-    if case .session(let session)? = connections[id] { answerOpenFetches(of: session) }
+    var pause = Duration.zero
+    if case .session(let session)? = connections[id] {
+      answerOpenFetches(of: session)
+      pause = charge(session)
+    }
     isHandling = false
     if endsTurn { flush() }
+    return pause
   }
 
   /// Sends everything that the inputs of this turn have led to.
@@ -199,7 +209,7 @@ package final class ServerEngine {
     case .fresh(let params, let request, _):
       create(id, params, request, frame.messages, isArray: frame.isArray)
     case .session(let session):
-      session.acknowledgement.note(bytes: frame.size)
+      session.traffic.note(bytes: frame.size)
       receive(session, frame.messages, endsFrame: frame.endsFrame)
     // A client that waits for its session has nothing to send: no version of the protocol has.
     case .authenticating: refuse(id, .unrecognizedHandshake)
@@ -293,8 +303,8 @@ package final class ServerEngine {
   /// Begins a session on an open connection.
   func begin(_ info: SessionInfo, version: Int, on id: Int) -> ServerSession {
     let session = ServerSession(
-      info: info, version: version, limit: configuration.keptLimit, connection: id,
-      expiresAt: now + configuration.expiry)
+      info: info, version: version, limit: configuration.keptLimit,
+      limits: configuration.limits, connection: id, expiresAt: now + configuration.expiry)
     sessions[info.token] = session
     connections[id] = .session(session)
     quotas.endHandshake(id)

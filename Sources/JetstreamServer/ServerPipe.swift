@@ -3,6 +3,9 @@ import JetstreamWebSocket
 
 /// Reads the connections of a server and decodes their frames off the server's actor, then hands the messages to the
 /// server there, or to the shard in whose channel they are.
+///
+/// A connection whose client sends more than its rates allow is left unread for a while: what it has sent stays in its
+/// socket, whose buffers fill up, so that the client has to wait; see ``ClientTraffic``.
 struct ServerPipe: Sendable {
   let server: HomeReference<Server>
   private let shards: ServerShards
@@ -23,12 +26,14 @@ struct ServerPipe: Sendable {
   @concurrent
   private func serve(_ connection: any ServerConnection, _ request: HTTPRequest) async {
     let opened = await server.perform { $0.opened(connection, request) }
-    guard let (id, channels) = opened else { return connection.abort() }
+    guard let (id, channels, owed) = opened else { return connection.abort() }
+    var pause = owed
     for channel in channels {
       await shards[channel]?.catchUp()
-      await shards[channel]?.opened(connection, id, request)
+      pause = max(pause, await shards[channel]?.opened(connection, id, request) ?? .zero)
     }
     do {
+      guard await rest(pause, on: id) else { return connection.abort() }
       while let inputs = try await connection.receive() {
         guard await take(inputs, on: id, of: connection) else { return connection.abort() }
       }
@@ -48,6 +53,7 @@ struct ServerPipe: Sendable {
     _ inputs: [ServerInput], on id: Int, of connection: any ServerConnection
   ) async -> Bool {
     var batch = Batch()
+    func rest(_ pause: Duration?) async -> Bool { await self.rest(pause, on: id) }
     for input in inputs {
       switch input {
       case .probed: batch.add(.probed)
@@ -55,44 +61,65 @@ struct ServerPipe: Sendable {
         connection.beginClose(
           code: Int(WebSocketCloseCode.unsupportedData.rawValue),
           reason: "the protocol has text frames only")
-        guard await hand(&batch, on: id, of: connection) else { return false }
+        guard await rest(hand(&batch, on: id, of: connection)) else { return false }
         await server.perform {
           $0.onDiagnostic.fire(
             Diagnostic(.warning, .connection, connection: id, "closed after a binary frame"))
         }
       case .frame(let bytes) where bytes.count > LargeMessageGate.threshold:
-        guard await hand(&batch, on: id, of: connection) else { return false }
+        guard await rest(hand(&batch, on: id, of: connection)) else { return false }
         await gate.enter()
-        let isServed = await takeLarge(bytes, on: id, of: connection)
+        let pause = await takeLarge(bytes, on: id, of: connection)
         await gate.leave()
-        guard isServed else { return false }
+        // Behind the gate, where it holds up no other connection.
+        guard await rest(pause) else { return false }
       case .frame(let bytes):
         let (channel, parts) = Self.parts(of: bytes)
         for part in parts {
           if batch.channel != channel || batch.count + part.count > Self.partLimit {
-            guard await hand(&batch, on: id, of: connection) else { return false }
+            guard await rest(hand(&batch, on: id, of: connection)) else { return false }
           }
           batch.channel = channel
           batch.add(.frame(part))
         }
       }
     }
-    return await hand(&batch, on: id, of: connection)
+    return await rest(hand(&batch, on: id, of: connection))
   }
 
-  /// Decodes a large frame where that holds up no other connection.
+  /// The longest time for which a connection is left unread without a look at whether it is still open.
+  private static let longestRest = Duration.seconds(5)
+
+  /// Leaves a connection unread for a while. Returns false if there is no server any more.
+  private func rest(_ pause: Duration?, on id: Int) async -> Bool {
+    guard var pause else { return false }
+    while pause > .zero {
+      try? await Task.sleep(for: min(pause, Self.longestRest))
+      pause -= Self.longestRest
+      let isOpen = await server.perform { $0.runner.connection(id) != nil }
+      guard let isOpen else { return false }
+      if !isOpen { return true }
+    }
+    return true
+  }
+
+  /// Decodes a large frame where that holds up no other connection. Returns the time for which nothing more is to be read;
+  /// nil if there is no server any more.
   private func takeLarge(
     _ bytes: [UInt8], on id: Int, of connection: any ServerConnection
-  ) async -> Bool {
+  ) async -> Duration? {
+    var pause = Duration.zero
     let (channel, parts) = await withTaskExecutorPreference(globalConcurrentExecutor) {
       await Self.partsOfLarge(bytes)
     }
     for part in parts {
       var batch = Batch(channel: channel)
       batch.add(.frame(part))
-      guard await hand(&batch, on: id, of: connection) else { return false }
+      guard let more = await hand(&batch, on: id, of: connection) else { return nil }
+      // The rates owe what the earlier parts have cost: the last part knows it.
+      pause = max(pause, more)
     }
-    return true
+    return pause
   }
 
   @concurrent
@@ -123,22 +150,22 @@ struct ServerPipe: Sendable {
     return (received.channel, parts)
   }
 
-  /// Hands over a batch, and begins another one. Returns false if there is no server any more.
+  /// Hands over a batch, and begins another one. Returns the time for which nothing more is to be read; nil if there is no
+  /// server any more.
   private func hand(
     _ batch: inout Batch, on id: Int, of connection: any ServerConnection
-  ) async -> Bool {
-    if batch.inputs.isEmpty { return true }
+  ) async -> Duration? {
+    if batch.inputs.isEmpty { return .zero }
     let (inputs, channel) = (batch.inputs, batch.channel)
     batch = Batch()
     if channel == 0 {
-      return await server.perform { _ = $0.runner.received(inputs, on: id) } != nil
+      return await server.perform { $0.runner.received(inputs, on: id) ?? .zero }
     }
-    if await shards[channel]?.received(inputs, on: id) != true {
-      connection.beginClose(
-        code: Int(WebSocketCloseCode.invalidPayload.rawValue),
-        reason: "the session has no channel \(channel)")
-    }
-    return true
+    if let pause = await shards[channel]?.received(inputs, on: id) { return pause }
+    connection.beginClose(
+      code: Int(WebSocketCloseCode.invalidPayload.rawValue),
+      reason: "the session has no channel \(channel)")
+    return .zero
   }
 
   /// The inputs that are handed over in one step.

@@ -12,8 +12,8 @@ final class ServerSession {
   /// True if the client rebases: it keeps its pending changes in front of what it is sent. Known by its version.
   let rebases: Bool
   var channel: ReliableChannel
-  /// The acknowledgements that the client gets before the next ping is due.
-  var acknowledgement = EarlyAcknowledgement()
+  /// The amounts that the client sends.
+  var traffic: ClientTraffic
   /// The connection, and what goes out on it.
   var link: SessionLink
   /// The scopes that the session has fetched and not left.
@@ -35,14 +35,15 @@ final class ServerSession {
   var credentialsExpireAt: Duration?
 
   init(
-    info: SessionInfo, version: Int, limit: ReliableChannel.Limit, connection: Int,
-    expiresAt: Duration
+    info: SessionInfo, version: Int, limit: ReliableChannel.Limit,
+    limits: Server.Configuration.Limits, connection: Int, expiresAt: Duration
   ) {
     self.info = info
     self.version = version
     rebases = version > 1 || SemanticVersion.names(SemanticVersion.rebase, in: info.version)
     // Old clients never fill a gap.
     self.channel = ReliableChannel(side: .server, acceptsGaps: version == 1, limit: limit)
+    traffic = ClientTraffic(limits)
     link = SessionLink(connection: connection)
     probe.isPermitted = !rebases
     self.expiresAt = expiresAt
@@ -61,7 +62,7 @@ final class ServerSession {
 
   /// Returns a ping that acknowledges what was received and says what was sent.
   func ping() -> Ping {
-    acknowledgement.acknowledged(upTo: channel.highestReceived)
+    traffic.acknowledgement.acknowledged(upTo: channel.highestReceived)
     return Ping(ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil)
   }
 

@@ -94,14 +94,15 @@ actor ServerShard {
     runner?.join(join, connection)
   }
 
-  /// Takes a new connection of a session that has joined.
-  func opened(_ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest) {
-    _ = runner?.opened(connection, id, request)
+  /// Takes a new connection of a session that has joined. Returns the time for which nothing is to be read from it.
+  func opened(_ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest) -> Duration {
+    runner?.opened(connection, id, request).pause ?? .zero
   }
 
-  /// Takes what a connection has received. Returns false if its session has not joined.
-  func received(_ inputs: [ServerEngine.Input], on id: Int) -> Bool {
-    runner?.received(inputs, on: id) ?? false
+  /// Takes what a connection has received. Returns the time for which nothing more is to be read from it; nil if its
+  /// session has not joined.
+  func received(_ inputs: [ServerEngine.Input], on id: Int) -> Duration? {
+    runner?.received(inputs, on: id)
   }
 
   func closed(_ id: Int) { runner?.closed(id) }

@@ -36,6 +36,8 @@ final class InMemoryWorld {
     /// The request that has opened the connection, if the peer has an address.
     let request: HTTPRequest?
     var isOpen = false
+    /// The time for which the server does not read on, since the peer's last frame.
+    var pause = Duration.zero
     var toServer: [[UInt8]] = []
     var toClient: [[UInt8]] = []
     /// Set when the server has closed; the client hears of it after what was sent before.
@@ -191,8 +193,11 @@ final class InMemoryWorld {
       link.peer.opened(link)
     } else if toServer, !link.toServer.isEmpty {
       let bytes = link.toServer.removeFirst()
-      if bytes == Self.probe { return server.received([.probed], on: link.id, now: now) }
-      server.received(
+      if bytes == Self.probe {
+        server.received([.probed], on: link.id, now: now)
+        return
+      }
+      link.pause = server.received(
         [.frame(.init(messages: Self.decode(bytes), isArray: Message.isArrayFrame(bytes)))],
         on: link.id, now: now)
       #expect(server.checkInvariants() == [])

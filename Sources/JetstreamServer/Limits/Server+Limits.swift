@@ -37,6 +37,34 @@ extension Server.Configuration {
     /// `change-set-too-large`. No change set is larger than ``Server/Configuration/maximumMessageBytes``.
     public var bytesPerChangeSet: Int? = 16 << 20
 
+    // A client that exceeds one of the following rates is refused nothing: its connection is left unread until the rate
+    // allows more.
+
+    /// The number of change sets that a session may send in a second, and ten times as many at once. The connection of
+    /// one that sends more is left unread for a while: nothing is lost, and what the client sends meanwhile waits in its
+    /// socket.
+    public var changeSetsPerSecond: Int?
+    /// The number of bytes that a session may send in a second, and ten times as many at once. The connection of one
+    /// that sends more is left unread for a while.
+    public var bytesPerSecond: Int?
+    /// The number of change sets that all sessions together may send to a scope in a second, and ten times as many at
+    /// once. Whichever session sends more is left unread for a while, so this should be well above
+    /// ``changeSetsPerSecond``: one session could use up what the others need.
+    public var changeSetsPerSecondInScope: Int?
+    /// The number of bytes, as JSON, in the fragments of the change sets that all sessions together may send to a scope
+    /// in a second, and ten times as many at once. Whichever session sends more is left unread for a while.
+    public var bytesPerSecondInScope: Int?
+    /// The number of scopes that a session may fetch in a second, and ten times as many at once. The connection of one
+    /// that fetches more is left unread for a while.
+    public var fetchesPerSecond: Int? = 1_000
+    /// The number of full states that a session may be sent in a second, and ten times as many at once. The connection of
+    /// one that asks for more is left unread for a while.
+    public var fullStatesPerSecond: Int? = 1_000
+    /// The number of pings that a session may send in a second, and ten times as many at once. The connection of one that
+    /// sends more is left unread for a while. Clients send a ping every 10 seconds, and for each 256 change sets that they
+    /// are told.
+    public var pingsPerSecond: Int? = 10_000
+
     /// Makes limits with default values.
     public init() {}
   }

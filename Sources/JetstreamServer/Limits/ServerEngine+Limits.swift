@@ -6,7 +6,28 @@ extension ServerEngine {
   /// Counts that a limit was reached, and returns its error.
   func reached(_ limit: ServerLimit) -> WireError {
     hooks.limitReached(limit)
-    return limit.error
+    guard let error = limit.error else {
+      preconditionFailure("What exceeds \(limit) is not refused.")
+    }
+    return error
+  }
+
+  // MARK: Rates
+
+  /// Charges what a session has sent to its rates; see ``ClientTraffic``.
+  ///
+  /// - Returns: the time for which the session's connection is not to be read. The session lives on for longer.
+  func charge(_ session: ServerSession) -> Duration {
+    let pause = session.traffic.charge(at: now, hooks.limitReached)
+    session.expiresAt += pause
+    return pause
+  }
+
+  /// Returns the time for which nothing is to be read from a new connection, on which a session was resumed that has sent
+  /// too much: it is not let off by a reconnection.
+  package func pause(on id: Int) -> Duration {
+    guard case .session(let session)? = connections[id] else { return .zero }
+    return max(.zero, session.traffic.heldUntil - now)
   }
 
   // MARK: Sessions
@@ -54,11 +75,16 @@ extension ServerEngine {
   /// within the limits. Cost: O(1) for a change set that has a number.
   ///
   /// - Parameter text: the JSON text of the fragments, if it was made already.
-  func objection(to sync: ScopeSync, as text: FragmentsText?) -> WireError? {
+  func objection(
+    to sync: ScopeSync, as text: FragmentsText?, from session: ServerSession, in host: ScopeHost
+  ) -> WireError? {
+    let bytes = text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize }
+    if let pause = host.audience.rates?.charge(bytes: bytes, at: now, hooks.limitReached) {
+      session.traffic.load.pause = max(session.traffic.load.pause, pause)
+    }
     if let most = configuration.limits.fragmentsPerChangeSet, sync.fragments.count > most {
       return reached(.fragmentsPerChangeSet)
     }
-    let bytes = text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize }
     if let most = configuration.limits.bytesPerChangeSet, bytes > most {
       return reached(.bytesPerChangeSet)
     }

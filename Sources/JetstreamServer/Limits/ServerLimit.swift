@@ -6,9 +6,11 @@ package enum ServerLimit: String, CaseIterable, Sendable {
   case handshakes, handshakesPerAddress
   case scopesPerSession
   case fragmentsPerChangeSet, bytesPerChangeSet
+  case changeSetsPerSecond, bytesPerSecond, changeSetsPerSecondInScope, bytesPerSecondInScope
+  case fetchesPerSecond, fullStatesPerSecond, pingsPerSecond
 
-  /// The error of what exceeds the limit.
-  var error: WireError {
+  /// The error with which the server refuses what exceeds the limit; nil if it refuses nothing.
+  var error: WireError? {
     switch self {
     case .sessions: .tooManySessions
     case .sessionsPerPrincipal:
@@ -33,6 +35,9 @@ package enum ServerLimit: String, CaseIterable, Sendable {
       WireError(message: "The change set has too many fragments", type: "too-many-fragments")
     case .bytesPerChangeSet:
       WireError(message: "The change set is too large", type: "change-set-too-large")
+    case .changeSetsPerSecond, .bytesPerSecond, .changeSetsPerSecondInScope, .bytesPerSecondInScope,
+      .fetchesPerSecond, .fullStatesPerSecond, .pingsPerSecond:
+      nil
     }
   }
 }
