@@ -42,6 +42,11 @@ extension Server {
     /// own name and IP addresses. Add the names that a reverse proxy on this machine passes on. Requests with other
     /// names are refused, because the owner of a web page could point a name at the user's machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
+    /// The numeric addresses of the reverse proxies in front of the server. The address of a client that comes through one
+    /// of these is the last entry of `X-Forwarded-For` that is not itself a trusted proxy: it is the `remoteAddress` of
+    /// ``SessionInfo/request``, and counts for the limits per address. A proxy that is not named here is taken for the
+    /// client, so that all its clients count as one address.
+    public var trustedProxies: Set<String> = []
     /// The limits that keep hostile or broken clients from what others need.
     public var limits = Limits()
 
@@ -66,7 +71,22 @@ extension Server {
       return result
     }
 
+    var proxies: TrustedProxies { TrustedProxies(trustedProxies) }
+
     var origins: OriginPolicy { OriginPolicy(origins: allowedOrigins, hosts: allowedHosts) }
+
+    /// The bounds of the sockets that are no WebSockets yet. A proxy may have many: it is the clients behind it that count
+    /// by address, once their requests have been read.
+    func waitingSockets(
+      _ reached: @escaping @Sendable (ServerLimit) -> Void
+    ) -> WaitingSocketLimits {
+      var result = WaitingSocketLimits()
+      result.total = limits.handshakes
+      result.perAddress = limits.handshakesPerAddress
+      result.group = { [proxies] in proxies.contains($0) ? nil : ClientAddress.group(of: $0) }
+      result.onDrop = { reached($0 ? .handshakesPerAddress : .handshakes) }
+      return result
+    }
 
     /// The configuration of a connection that has no session yet.
     var socket: WebSocketConfiguration {

@@ -77,7 +77,7 @@ public final class Server {
   private var lastConnection = 0
   private var use = Use.none
   lazy var home = HomeReference(self, on: actor)
-  private lazy var pipe = ServerPipe(home, shards)
+  private lazy var pipe = ServerPipe(home, shards, configuration.proxies)
 
   /// The times of a server.
   private enum Use {
@@ -216,6 +216,7 @@ public final class Server {
       connection: configuration.socket, handshakeTimeout: configuration.handshakeTimeout)
     // The loop on which the server lives, if it lives on one.
     sockets.loop = EventLoop.current
+    sockets.waiting = configuration.waitingSockets { [hits = shards.hits] in hits.note($0) }
     let listener = try await WebSocketListener.start(
       host: host, port: port, configuration: sockets,
       onRequest: { request in

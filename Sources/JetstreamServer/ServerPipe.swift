@@ -9,17 +9,19 @@ import JetstreamWebSocket
 struct ServerPipe: Sendable {
   let server: HomeReference<Server>
   private let shards: ServerShards
+  private let proxies: TrustedProxies
   private let gate = LargeMessageGate()
   /// The number of messages that the server handles without a break.
   static let partLimit = 1024
 
-  init(_ server: HomeReference<Server>, _ shards: ServerShards) {
-    (self.server, self.shards) = (server, shards)
+  init(_ server: HomeReference<Server>, _ shards: ServerShards, _ proxies: TrustedProxies) {
+    (self.server, self.shards, self.proxies) = (server, shards, proxies)
   }
 
   /// Serves one connection until its end. Small frames are decoded on the thread that reads the connection, if it has one.
   @concurrent
   func run(_ connection: any ServerConnection, _ request: HTTPRequest) async {
+    let request = proxies.resolve(request)
     await withTaskExecutorPreference(connection.taskExecutor) { await serve(connection, request) }
   }
 

@@ -5,8 +5,10 @@ protocol HTTPServerDelegate: AnyObject, Sendable {
   var configuration: WebSocketListener.Configuration { get }
   func respond(to request: HTTPRequest) async -> HTTPResponse
   func decide(on request: HTTPRequest) async -> UpgradeDecision
-  /// Takes over an upgraded connection and serves it to its end. Returns false when the listener has stopped.
-  func adopt(_ connection: WebSocketConnection, request: HTTPRequest) -> Bool
+  /// False if connections are closed behind a response, since too many are open.
+  var keepsAlive: Bool { get }
+  /// Takes over the upgraded connection of a socket and serves it to its end. Returns false when the listener has stopped.
+  func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) -> Bool
 }
 
 /// Serves an accepted socket until it becomes a WebSocket: reads requests, has them answered, and limits each step by
@@ -34,15 +36,18 @@ final class HTTPServerConnection: TransportHandler {
     var deadline = 0
   }
 
+  /// The number by which the listener knows the socket.
+  private let id: Int
   private let transport: SocketTransport
   private let addresses: (remote: String?, local: String?)
   private let server: any HTTPServerDelegate
   private let state = Mutex(State())
 
   init(
-    transport: SocketTransport, addresses: (remote: String?, local: String?),
+    id: Int, transport: SocketTransport, addresses: (remote: String?, local: String?),
     server: any HTTPServerDelegate
   ) {
+    self.id = id
     self.transport = transport
     self.addresses = addresses
     self.server = server
@@ -119,7 +124,7 @@ final class HTTPServerConnection: TransportHandler {
       }
       Task {
         let response = await server.respond(to: request)
-        respond(response, to: request, keepAlive: request.wantsKeepAlive)
+        respond(response, to: request, keepAlive: request.wantsKeepAlive && server.keepsAlive)
       }
     }
   }
@@ -183,7 +188,7 @@ final class HTTPServerConnection: TransportHandler {
     let response = ServerHandshake.response(accept: accept, subprotocol: subprotocol)
     transport.enqueue(EncodedFrame(head: response, payload: []))
     transport.loop.execute { webSocket.start(with: leftover) }
-    if !server.adopt(webSocket, request: request) { webSocket.abort() }
+    if !server.adopt(webSocket, of: id, request: request) { webSocket.abort() }
   }
 
   // MARK: Time

@@ -26,6 +26,8 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
     var connections: [Int: HTTPServerConnection] = [:]
     /// The accepted sockets that are not closed yet.
     var open: Set<Int> = []
+    /// Those of them that are no WebSockets.
+    var waiting = WaitingSockets()
     var stopWaiters: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -144,23 +146,28 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
   }
 
   private func adopt(_ accepted: Int32) {
-    Platform.tune(accepted)
-    let id = state.withLock { state in
+    let remote = SocketAddress.remoteAddress(of: accepted)
+    let (id, excess) = state.withLock { state in
       state.lastID += 1
-      state.open.insert(state.lastID)
-      return state.lastID
+      let excess = state.waiting.add(state.lastID, from: remote, configuration.waiting)
+      if excess == nil { state.open.insert(state.lastID) }
+      return (state.lastID, excess)
     }
+    if let excess {
+      Platform.closeDescriptor(accepted)
+      return configuration.waiting.onDrop(excess == .address)
+    }
+    Platform.tune(accepted)
     let transport = SocketTransport(descriptor: accepted, loop: configuration.loop ?? .next()) {
       self.forget { state in
         state.open.remove(id)
+        state.waiting.remove(id)
         state.connections[id] = nil
       }
     }
     let connection = HTTPServerConnection(
-      transport: transport,
-      addresses: (
-        SocketAddress.remoteAddress(of: accepted), SocketAddress.localAddress(of: accepted)
-      ), server: self)
+      id: id, transport: transport,
+      addresses: (remote, SocketAddress.localAddress(of: accepted)), server: self)
     let isStopped = state.withLock { state in
       if !state.isStopped { state.connections[id] = connection }
       return state.isStopped
@@ -178,8 +185,17 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
     await handlers.upgrade(request)
   }
 
-  func adopt(_ connection: WebSocketConnection, request: HTTPRequest) -> Bool {
-    guard !state.withLock({ $0.isStopped }) else { return false }
+  var keepsAlive: Bool {
+    guard let most = configuration.waiting.total else { return true }
+    return state.withLock { $0.waiting.count <= most / 2 }
+  }
+
+  func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) -> Bool {
+    let isStopped = state.withLock { state in
+      state.waiting.remove(socket)
+      return state.isStopped
+    }
+    guard !isStopped else { return false }
     Task {
       await handlers.connection(connection, request)
       await connection.close()

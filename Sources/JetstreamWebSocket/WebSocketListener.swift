@@ -27,6 +27,8 @@ public final class WebSocketListener: Sendable {
     public var backlog: Int32
     /// The loop of all connections; nil to spread them over the loops of the process.
     package var loop: EventLoop?
+    /// The bounds of the sockets that are no WebSockets.
+    package var waiting = WaitingSocketLimits()
     /// Accepts one waiting connection from a listening socket: returns its descriptor or a negative `errno`. Replaced by
     /// tests only.
     package var acceptNext: @Sendable (Int32) -> Int32 = { Platform.acceptConnection(on: $0) }

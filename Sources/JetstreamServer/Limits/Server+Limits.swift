@@ -18,15 +18,17 @@ extension Server.Configuration {
     public var sessionsPerPrincipal: Int? = 1_000
     /// The number of sessions from the same address, with or without a connection. Further clients are refused with
     /// `too-many-sessions-of-address`, and ask again after 30 seconds. The addresses of an IPv6 network of 64 bits count
-    /// as one.
+    /// as one. Behind a proxy, set ``Server/Configuration/trustedProxies``.
     public var sessionsPerAddress: Int? = 10_000
     /// The number of connections that have no session yet. Further ones are closed with `too-many-handshakes`, and their
     /// clients ask again after 5 seconds. A client keeps its place for at most
     /// ``Server/Configuration/handshakeTimeout``, so that a flood of silent connections keeps others out for no longer;
-    /// and then for as long as ``Server/authenticate`` takes, at most the same time again.
+    /// and then for as long as ``Server/authenticate`` takes, at most the same time again. As many sockets as this may be
+    /// no WebSockets yet, or ask for a page; further ones are closed at once.
     public var handshakes: Int? = 10_000
     /// The number of connections from the same address that have no session yet. Further ones are closed with
-    /// `too-many-handshakes-of-address`, and their clients ask again after 5 seconds.
+    /// `too-many-handshakes-of-address`, and their clients ask again after 5 seconds. The same number holds for sockets
+    /// that are no WebSockets yet.
     public var handshakesPerAddress: Int? = 1_000
     /// The number of scopes that one session has fetched and not left. Further fetches are refused with
     /// `too-many-scopes`.

@@ -18,7 +18,7 @@ public struct SessionInfo: Sendable, Hashable {
   /// client names it itself, unchecked.
   public var client: UUID? = nil
   /// The HTTP request that opened the connection on which the client created the session, with its headers and remote
-  /// address; nil for a connection that is not an HTTP upgrade.
+  /// address, behind proxies that are trusted; nil for a connection that is not an HTTP upgrade.
   public var request: HTTPRequest? = nil
   /// The principal for which the session acts, which ``Server/authenticate`` has returned; nil for a guest, and before it
   /// has returned.

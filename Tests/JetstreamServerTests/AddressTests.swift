@@ -1,0 +1,130 @@
+import Foundation
+import Jetstream
+import JetstreamWebSocket
+import Pacing
+import Synchronization
+import Testing
+
+@testable import JetstreamServer
+
+@Suite("Addresses of clients")
+struct AddressTests {
+  /// Returns the address of a request whose `X-Forwarded-For` fields are given.
+  private func address(
+    from peer: String?, _ fields: String..., trusting proxies: Set<String> = ["10.0.0.1", "::1"]
+  ) -> String? {
+    var request = HTTPRequest(
+      method: "GET", target: "/", headers: HTTPHeaders(fields.map { ("X-Forwarded-For", $0) }))
+    request.remoteAddress = peer
+    return TrustedProxies(proxies).resolve(request).remoteAddress
+  }
+
+  @Test("Only a trusted proxy names the client")
+  func trust() {
+    #expect(address(from: "203.0.113.5", "198.51.100.7") == "203.0.113.5")
+    #expect(address(from: "10.0.0.1", "198.51.100.7", trusting: []) == "10.0.0.1")
+    #expect(address(from: nil, "198.51.100.7") == nil)
+    #expect(address(from: "10.0.0.1") == "10.0.0.1")
+    #expect(address(from: "10.0.0.1", "198.51.100.7") == "198.51.100.7")
+    #expect(address(from: "::ffff:10.0.0.1", "198.51.100.7") == "198.51.100.7")
+    #expect(address(from: "0:0:0:0:0:0:0:1", "198.51.100.7") == "198.51.100.7")
+  }
+
+  @Test("The last entry counts that is not of a trusted proxy, whatever the client has put in front")
+  func chain() {
+    #expect(address(from: "::1", "1.1.1.1, 198.51.100.7 ,10.0.0.1") == "198.51.100.7")
+    #expect(address(from: "::1", "1.1.1.1", "198.51.100.7, 10.0.0.1") == "198.51.100.7")
+    #expect(address(from: "::1", "10.0.0.1") == "10.0.0.1")
+    #expect(address(from: "::1", "10.0.0.1, unknown, 10.0.0.1") == "10.0.0.1")
+    #expect(address(from: "::1", "1.1.1.1,") == "::1")
+    #expect(address(from: "::1", "198.51.100.7:4711") == "198.51.100.7")
+    #expect(address(from: "::1", "[2001:db8::1]:4711") == "2001:db8::1")
+    #expect(address(from: "::1", "2001:db8::1") == "2001:db8::1")
+  }
+
+  @Test("Addresses of IPv6 count by their first 64 bits, and those of IPv4 by themselves")
+  func groups() {
+    func group(_ address: String?) -> String? { ClientAddress.group(of: address) }
+    #expect(group("2001:db8::1") == group("2001:db8:0:0:ffff::2"))
+    #expect(group("2001:db8::1") != group("2001:db8:0:1::1"))
+    #expect(group("fe80::1%eth0") == group("fe80::2"))
+    #expect(group("203.0.113.5") == "203.0.113.5" && group("::ffff:203.0.113.5") == "203.0.113.5")
+    #expect(group("a name") == "a name" && group(nil) == nil)
+  }
+}
+
+@Suite("Limits of a server with sockets", .live, .timeLimit(.minutes(5)))
+@MainActor
+struct SocketLimitTests {
+  private func connect(
+    to port: UInt16, for address: String
+  ) async throws -> (reply: SessionCreateReply?, status: WebSocketCloseStatus?) {
+    let connection = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(port)", headers: [("X-Forwarded-For", address)])
+    try connection.send(text: #"{"type":"SessionCreate","index":0,"version":"1.0.0","protocol":2}"#)
+    let frame = try await connection.receive()
+    for case .success(.sessionCreateReply(let reply)) in try frame.map({
+      try Message.decodeFrame($0.bytes)
+    }) ?? [] {
+      return (reply, nil)
+    }
+    return (nil, connection.closeStatus)
+  }
+
+  @Test("Clients behind a trusted proxy count by their own addresses")
+  func proxy() async throws {
+    var configuration = Server.Configuration()
+    configuration.limits.sessionsPerAddress = 2
+    configuration.trustedProxies = ["127.0.0.1"]
+    let room = try await LiveRoom(configuration)
+    let errors = try await room.withstand {
+      var errors: [String?] = []
+      for address in ["198.51.100.7", "1.1.1.1, 198.51.100.7", "198.51.100.7", "198.51.100.8"] {
+        errors.append(try await connect(to: room.port, for: address).reply?.error?.type)
+      }
+      let addresses = Set(room.server.sessions.map { $0.request?.remoteAddress })
+      #expect(addresses == ["127.0.0.1", "198.51.100.7", "198.51.100.8"])
+      return errors
+    }
+    #expect(errors == [nil, nil, "too-many-sessions-of-address", nil])
+    #expect(room.server.limitHits == ["sessionsPerAddress": 1])
+  }
+
+  @Test("A flood of sockets that ask for nothing leaves clients their connections")
+  func silentSockets() async throws {
+    var configuration = Server.Configuration()
+    configuration.limits.handshakes = 20
+    configuration.handshakeTimeout = .seconds(1)
+    let room = try await LiveRoom(configuration)
+    try await room.withstand {
+      let flood = try (0..<60).map { _ in try BareSocket(port: room.port) }
+      while room.server.limitHits["handshakes", default: 0] < 40 { await Task.yield() }
+      // The places are free once the handshake's time is over.
+      let late = try await Participant(port: room.port)
+      #expect(late.canvas.name == "room")
+      withExtendedLifetime(flood) {}
+    }
+  }
+
+  @Test("A flood of WebSockets without a session leaves clients their connections")
+  func silentWebSockets() async throws {
+    var configuration = Server.Configuration()
+    configuration.limits.handshakesPerAddress = 5
+    configuration.trustedProxies = ["127.0.0.1"]
+    let room = try await LiveRoom(configuration)
+    try await room.withstand {
+      var flood: [WebSocketConnection] = []
+      for _ in 0..<8 {
+        flood.append(
+          try await WebSocketClient.connect(
+            to: "ws://127.0.0.1:\(room.port)", headers: [("X-Forwarded-For", "198.51.100.7")]))
+      }
+      _ = try? await flood[7].receive()
+      #expect(flood[7].closeStatus?.code == 4096)
+      #expect(flood[7].closeStatus?.reason.contains("too-many-handshakes-of-address") == true)
+      let other = try await connect(to: room.port, for: "198.51.100.8")
+      #expect(other.reply?.error == nil && other.reply != nil)
+    }
+    #expect(room.server.limitHits == ["handshakesPerAddress": 3])
+  }
+}
