@@ -63,6 +63,9 @@ package struct ScopeStream {
     package var leastBytes = 256 << 10
     /// The number of full states that take as many bytes as is kept in between.
     package var states = 2
+    /// The approximate size of the full state from which on the scope takes no more models; nil for no limit. States are
+    /// measured up to this size, too.
+    package var scopeBytes: Int?
   }
 
   private var items: [StreamItem] = []
@@ -104,6 +107,9 @@ package struct ScopeStream {
   /// The approximate number of bytes of change sets that cost a client as much as the full state, which it compares with
   /// its own; nil if the state is too large for it to matter, or not measured yet.
   var bytesWorthState: Int? { state.bytes.map { $0 + $0 / 2 + limit.leastBytes / 4 } }
+
+  /// The average size of a model in bytes; nil if the full state was not measured yet.
+  var bytesPerModel: Double? { state.bytesPerModel }
 
   private mutating func trimIfDue() {
     // Half of the items are dropped at once, so that the cost of each append stays negligible.

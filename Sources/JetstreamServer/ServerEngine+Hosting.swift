@@ -86,7 +86,7 @@ extension ServerEngine {
       number: next.scope * configuration.channel.count + configuration.channel.number,
       content: content, epoch: hooks.makeEpoch(),
       policy: ScopeHost.Policy(rules: configuration.rules(content.name).map(RuleBook.init)),
-      streamLimit: configuration.streamLimit)
+      streamLimit: configuration.streamExtent)
     hosts[ObjectIdentifier(scope)] = host
     host.audience.rates = ScopeRates(configuration.limits)
     host.date = hooks.date

@@ -6,23 +6,33 @@ import Jetstream
 /// The models are read a few hundred at a time, in turns in which the scope was changed: no turn takes long, and a scope
 /// that does not change costs nothing. What changes meanwhile may be counted twice, or not at all. The next measurement
 /// begins when the stream has grown by twice the size, so that each byte of the stream costs the same, whatever the size
-/// of the scope. Until then the scope may grow to three times what was measured, or shrink.
+/// of the scope. Until then the scope may grow to three times what was measured, or shrink. A scope with a limit is measured
+/// again when it may have reached that.
 struct StateSize {
   /// The size in bytes; nil if it was not measured yet, or is larger than any stream.
   private(set) var bytes: Int?
   /// The size from which on the scope is not read further.
   private let most: Int
+  /// The size that the scope may have; nil for no limit.
+  private let scopeBytes: Int?
+  /// The average size of a model at the last measurement, or of those that were read of a scope that is too large; nil
+  /// before the first.
+  private(set) var bytesPerModel: Double?
   /// The number of bytes that are read in a turn.
   private let partBytes: Int
   /// The UUIDs of the models that are still to be read; empty between two measurements.
   private var open: [UUID] = []
   /// The size of the models that were read.
   private var counted = 0
+  /// The number of models that were read.
+  private var models = 0
   /// The size of all that was ever appended to the stream when the next turn is due.
   private var dueAt: Int
 
   init(_ limit: ScopeStream.Extent) {
-    (most, partBytes) = (limit.bytes, max(4, limit.leastBytes))
+    most = max(limit.bytes, limit.scopeBytes ?? 0)
+    scopeBytes = limit.scopeBytes
+    partBytes = max(4, limit.leastBytes)
     dueAt = partBytes / 4
   }
 
@@ -35,11 +45,12 @@ struct StateSize {
   /// - Returns: true if ``bytes`` is new.
   mutating func measure(_ content: any HostedContent, at totalBytes: Int) -> Bool {
     if open.isEmpty {
-      counted = 0
+      (counted, models) = (0, 0)
       open = content.unknownModelUUIDs().sorted(by: <) + [content.root?.uuid].compactMap(\.self)
     }
     let end = counted + partBytes
     while counted < end, let uuid = open.popLast() {
+      models += 1
       if let model = content.sharedModel(uuid) {
         counted += content.fragment(of: model, .add).roughSize
         content.forEachChild(of: model) { open.append($0) }
@@ -52,8 +63,11 @@ struct StateSize {
       return false
     }
     bytes = open.isEmpty ? counted : nil
+    bytesPerModel = Double(counted) / Double(max(1, models))
     open = []
-    dueAt = totalBytes + max(partBytes / 4, 2 * counted)
+    // A state grows by no more than the stream. Near the limit, or above it, a fourth is worth another measurement.
+    let room = scopeBytes.map { max($0 - counted, counted / 4) } ?? .max
+    dueAt = totalBytes + max(partBytes / 4, min(2 * counted, room))
     return true
   }
 }

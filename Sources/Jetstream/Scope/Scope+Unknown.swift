@@ -34,6 +34,9 @@ extension Scope {
   /// True if models without an object are kept, whether or not something refers to them.
   package var hasUnknownModels: Bool { unknown?.fragments.isEmpty == false }
 
+  /// The number of models without an object that are kept, whether or not something refers to them. Cost: O(1).
+  package var unknownModelCount: Int { unknown?.fragments.count ?? 0 }
+
   /// Returns the UUIDs of ``unknownModels``.
   package func unknownModelUUIDs() -> Set<UUID> { unknown?.live() ?? [] }
 

@@ -24,6 +24,8 @@ package final class Document {
   package private(set) var root: Row
   /// The rows that the root leads to, with the root.
   private(set) var rows: RowIndex
+  /// The number of rows, with the root.
+  package var count: Int { rows.count }
 
   /// Makes a document of a new root.
   package init(schema: Schema, root uuid: UUID) {

@@ -39,6 +39,13 @@ extension Server.Configuration {
     /// `change-set-too-large`. No change set is larger than ``Server/Configuration/maximumMessageBytes``.
     public var bytesPerChangeSet: Int? = 16 << 20
 
+    /// The number of models of a scope. A change set that would add models beyond it is rejected as a whole, with
+    /// `scope-full`. Changes and removals go on, and so do the app's own additions.
+    public var modelsPerScope: Int? = 1_000_000
+    /// The size of a scope's full state as JSON, in bytes. A change set that adds models to a larger scope is rejected as a
+    /// whole, with `scope-full`. Changes and removals go on. The size is estimated: it is measured while change sets
+    /// come, and calculated from the number of models in between, so that a scope may get about half as large again.
+    public var bytesPerScope: Int?
     // A client that exceeds one of the following rates is refused nothing: its connection is left unread until the rate
     // allows more.
 

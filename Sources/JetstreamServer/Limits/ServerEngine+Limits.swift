@@ -88,6 +88,6 @@ extension ServerEngine {
     if let most = configuration.limits.bytesPerChangeSet, bytes > most {
       return reached(.bytesPerChangeSet)
     }
-    return nil
+    return limit(exceededBy: sync, of: bytes, in: host).map(reached)
   }
 }

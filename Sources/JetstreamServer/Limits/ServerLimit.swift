@@ -6,6 +6,7 @@ package enum ServerLimit: String, CaseIterable, Sendable {
   case handshakes, handshakesPerAddress
   case scopesPerSession
   case fragmentsPerChangeSet, bytesPerChangeSet
+  case modelsPerScope, bytesPerScope
   case changeSetsPerSecond, bytesPerSecond, changeSetsPerSecondInScope, bytesPerSecondInScope
   case fetchesPerSecond, fullStatesPerSecond, pingsPerSecond
 
@@ -35,6 +36,8 @@ package enum ServerLimit: String, CaseIterable, Sendable {
       WireError(message: "The change set has too many fragments", type: "too-many-fragments")
     case .bytesPerChangeSet:
       WireError(message: "The change set is too large", type: "change-set-too-large")
+    case .modelsPerScope, .bytesPerScope:
+      WireError(message: "The scope is full", type: "scope-full")
     case .changeSetsPerSecond, .bytesPerSecond, .changeSetsPerSecondInScope, .bytesPerSecondInScope,
       .fetchesPerSecond, .fullStatesPerSecond, .pingsPerSecond:
       nil

@@ -1,0 +1,136 @@
+import Foundation
+import Jetstream
+import Testing
+
+@testable import JetstreamServer
+
+@Suite("Limits on the size of a scope")
+struct ScopeLimitTests {
+  private func world(
+    _ change: (inout Server.Configuration.Limits) -> Void
+  ) -> InMemoryWorld {
+    var configuration = ServerEngine.Configuration()
+    configuration.streamLimit.leastBytes = 4_000
+    change(&configuration.limits)
+    return InMemoryWorld(configuration: configuration)
+  }
+
+  private func client(in world: InMemoryWorld) -> WorldClient {
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    return client
+  }
+
+  /// A set of shapes that a client adds at the end of the root's `shapes`.
+  private func adding(_ count: Int, to canvas: Canvas, label: String = "") -> [SyncFragment] {
+    let ids = (0..<count).map { _ in UUID() }
+    let all = canvas.shapes.map(\.uuid) + ids
+    return [
+      SyncFragment(
+        .change, uuid: canvas.uuid, className: "Canvas",
+        properties: ["shapes": .array(all.map { .string($0.wireText) })])
+    ]
+      + ids.map {
+        SyncFragment(.add, uuid: $0, className: "Shape", properties: ["label": .string(label)])
+      }
+  }
+
+  @Test("A change set that would add too many models is rejected, and those that add none are not")
+  func models() {
+    let world = world { $0.modelsPerScope = 4 }
+    let client = client(in: world)
+    let peer = RawPeer.joined(world)
+    #expect(peer.submit(adding(2, to: world.canvas)).allSatisfy { $0.error == nil })
+    let replies = peer.submit(adding(2, to: world.canvas))
+    #expect(replies.map { $0.error?.type } == ["scope-full", "scope-full", "scope-full"])
+    #expect(world.canvas.shapes.count == 2 && world.limitHits == [.modelsPerScope: 1])
+    #expect(peer.submit(adding(1, to: world.canvas)).allSatisfy { $0.error == nil })
+    world.settle()
+    #expect(world.scope.count == 4)
+    // The scope is full: changes, moves and removals go on.
+    client.canvas.shapes[0].label = "changed"
+    client.canvas.selected = client.canvas.shapes[1]
+    world.settle()
+    #expect(world.canvas.shapes[0].label == "changed" && world.canvas.selected != nil)
+    client.canvas.shapes.append(Shape())
+    world.settle()
+    #expect(
+      client.canvas.shapes.count == 3 && client.rejections.contains("Shape: The scope is full"))
+    client.canvas.selected = nil
+    client.canvas.shapes.remove(at: 2)
+    world.settle()
+    client.canvas.shapes.append(Shape())
+    world.settle()
+    #expect(world.canvas.shapes.count == 3 && client.tokens == [nil])
+    #expect(world.limitHits == [.modelsPerScope: 2])
+  }
+
+  @Test("The app's own models are not limited, and count")
+  func ownModels() {
+    let world = world { $0.modelsPerScope = 3 }
+    let client = client(in: world)
+    for _ in 0..<4 { world.canvas.shapes.append(Shape()) }
+    world.settle()
+    #expect(client.canvas.shapes.count == 4)
+    client.canvas.shapes.append(Shape())
+    world.settle()
+    #expect(world.canvas.shapes.count == 4 && client.canvas.shapes.count == 4)
+  }
+
+  @Test("A scope of rows has the same limit")
+  func rows() throws {
+    var configuration = ServerEngine.Configuration()
+    configuration.limits.modelsPerScope = 3
+    let content = RowsContent(name: "Rows", ScopeSchema(of: Canvas.self))
+    let engine = ServerEngine(
+      configuration: configuration,
+      hooks: .init(fetch: { _, _, _ in .success(content) }, makeToken: { "" }, random: { 0.5 }),
+      perform: { _ in })
+    let host = engine.hostedScope(content)
+    func limit(adding count: Int) -> ServerLimit? {
+      let additions = (0..<count).map { _ in
+        SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
+      }
+      return engine.limit(
+        exceededBy: ScopeSync(scopeIndex: 0, fragments: additions), of: 100, in: host)
+    }
+    #expect(host.modelCount == 1)
+    #expect(limit(adding: 2) == nil && limit(adding: 3) == .modelsPerScope)
+  }
+
+  @Test("A scope that is too large takes no more models until others are removed")
+  func bytes() {
+    let world = world { $0.bytesPerScope = 50_000 }
+    let client = client(in: world)
+    let label = String(repeating: "x", count: 400)
+    func add() -> Bool {
+      let before = client.rejections.count
+      let shape = Shape()
+      shape.label = label
+      client.canvas.shapes.append(shape)
+      world.settle()
+      return client.rejections.count == before
+    }
+    var count = 0
+    while count < 500, add() { count += 1 }
+    let size = world.scope.canonicalJSON.utf8.count
+    #expect(size > 25_000 && size < 100_000, "\(count) shapes have \(size) bytes.")
+    #expect(world.limitHits[.bytesPerScope] == 1 && world.canvas.shapes.count == count)
+    client.canvas.shapes[0].label = "changed"
+    world.settle()
+    #expect(world.canvas.shapes[0].label == "changed")
+    #expect(!add())
+    for place in (count / 2..<count).reversed() { client.canvas.shapes.remove(at: place) }
+    world.settle()
+    #expect(add() && client.tokens == [nil])
+  }
+
+  @Test("A scope without a limit takes whatever comes")
+  func unlimited() {
+    let world = world { ($0.modelsPerScope, $0.bytesPerScope) = (nil, nil) }
+    let peer = RawPeer.joined(world)
+    #expect(peer.submit(adding(500, to: world.canvas)).allSatisfy { $0.error == nil })
+    #expect(world.limitHits == [:])
+  }
+}
