@@ -89,6 +89,8 @@ final class ForeignWebSocket: ServerConnection {
 
   func send(_ frame: ServerText) throws { try socket.send(text: frame.bytes) }
 
+  var bufferedBytes: Int { 0 }
+
   func setLimits(_ limits: WebSocketLimits) {
     maximumBytes.store(limits.maximumMessageBytes, ordering: .relaxed)
   }

@@ -73,6 +73,8 @@ final class InProcessLine: Sendable {
 
     func send(_ frame: ServerText) { line.toClient.continuation.yield(frame.bytes) }
 
+    var bufferedBytes: Int { 0 }
+
     func setLimits(_ limits: WebSocketLimits) {}
 
     /// Answers the probe at once: a frame that was sent counts as received.

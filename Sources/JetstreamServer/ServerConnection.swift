@@ -14,6 +14,9 @@ protocol ServerConnection: AnyObject, Sendable {
   /// - Throws: an error if the frame cannot be queued.
   func send(_ frame: ServerText) throws
 
+  /// The number of bytes that wait to be sent; 0 if that is not known.
+  var bufferedBytes: Int { get }
+
   /// Sets the size limits for the frames received from now on.
   func setLimits(_ limits: WebSocketLimits)
 
@@ -40,7 +43,6 @@ final class ServerWebSocket: ServerConnection {
 
   init(_ connection: WebSocketConnection) { self.connection = connection }
 
-  /// The number of bytes that wait to be sent; for tests.
   var bufferedBytes: Int { connection.bufferedBytes }
 
   func receive() async throws -> [ServerInput]? {

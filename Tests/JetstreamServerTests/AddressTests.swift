@@ -30,7 +30,8 @@ struct AddressTests {
     #expect(address(from: "0:0:0:0:0:0:0:1", "198.51.100.7") == "198.51.100.7")
   }
 
-  @Test("The last entry counts that is not of a trusted proxy, whatever the client has put in front")
+  @Test(
+    "The last entry counts that is not of a trusted proxy, whatever the client has put in front")
   func chain() {
     #expect(address(from: "::1", "1.1.1.1, 198.51.100.7 ,10.0.0.1") == "198.51.100.7")
     #expect(address(from: "::1", "1.1.1.1", "198.51.100.7, 10.0.0.1") == "198.51.100.7")
@@ -126,5 +127,51 @@ struct SocketLimitTests {
       #expect(other.reply?.error == nil && other.reply != nil)
     }
     #expect(room.server.limitHits == ["handshakesPerAddress": 3])
+  }
+
+  /// A connection for which bytes wait.
+  private final class Stub: ServerConnection {
+    let bufferedBytes: Int
+    let wasAborted = Mutex(false)
+
+    init(_ bytes: Int) { bufferedBytes = bytes }
+
+    func receive() async throws -> [ServerInput]? { nil }
+    var taskExecutor: (any TaskExecutor)? { nil }
+    func send(_ frame: ServerText) {}
+    func setLimits(_ limits: WebSocketLimits) {}
+    func probe() {}
+    func beginClose(code: Int, reason: String) {}
+    func abort() { wasAborted.withLock { $0 = true } }
+  }
+
+  @Test("When too many bytes wait on all connections, those for which most waits are dropped")
+  func unread() async throws {
+    var configuration = Server.Configuration()
+    configuration.limits.unreadBytes = 100
+    let server = Server(configuration: configuration)
+    let canvas = Canvas()
+    server.host(Scope(name: "Canvas", root: canvas))
+    let client = try await Participant(Client(transport: server.makeTransport()))
+    let request = HTTPRequest(method: "GET", target: "/", headers: [:])
+    func dropped(_ sizes: [Int], from id: Int) -> [Int] {
+      let stubs = sizes.map { Stub($0) }
+      for (place, stub) in stubs.enumerated() {
+        _ = server.runner.opened(stub, id + place, request)
+      }
+      server.runner.dropUnread()
+      let dropped = zip(sizes, stubs).filter { $1.wasAborted.withLock { $0 } }.map(\.0)
+      for place in stubs.indices { server.runner.closed(id + place) }
+      return dropped
+    }
+    #expect(dropped([40, 35, 25], from: 1_000) == [])
+    #expect(server.limitHits == [:])
+    #expect(dropped([30, 60, 20, 45], from: 2_000) == [60])
+    #expect(dropped([300, 30, 200, 70], from: 3_000) == [300, 200])
+    #expect(server.limitHits == ["unreadBytes": 3])
+    client.canvas.name = "still there"
+    await client.settle()
+    #expect(canvas.name == "still there" && server.sessionCount == 1)
+    await server.stop()
   }
 }

@@ -74,6 +74,12 @@ extension Server.Configuration {
     /// are told.
     public var pingsPerSecond: Int? = 10_000
 
+    /// The number of bytes that may wait to be sent on all connections together, which is looked at once a second. When
+    /// there are more, the connections for which most waits are dropped, until less does; their clients resume their
+    /// sessions. ``Server/Configuration/maximumOutboundBytes`` is the limit of a single connection. Connections that
+    /// other HTTP servers have accepted do not count.
+    public var unreadBytes: Int? = 1 << 30
+
     /// Makes limits with default values.
     public init() {}
   }
