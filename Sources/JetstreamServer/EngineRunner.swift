@@ -87,8 +87,8 @@ final class EngineRunner {
 
   /// Drops the connections for which the most bytes wait, if too many wait on all of them.
   ///
-  /// Connections are written on other threads, so that a running total would cost each of them at every write. Once a second
-  /// it costs O(number of connections); in between, each connection has a limit of its own.
+  /// Connections are written on other threads, so that a running total would cost each of them at every write. Once a
+  /// second it costs O(number of connections); in between, each connection has a limit of its own.
   func dropUnread() {
     let configuration = engine.configuration
     // The connections of other channels are among these.
@@ -113,7 +113,8 @@ final class EngineRunner {
 
   /// Takes a new connection.
   ///
-  /// - Returns: the other channels of the session that it resumes, and the time for which nothing is to be read from it.
+  /// - Returns: the other channels of the session that it resumes, and the time for which nothing is to be read from
+  ///   it.
   func opened(
     _ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest
   ) -> (channels: Set<Int>, pause: Duration) {

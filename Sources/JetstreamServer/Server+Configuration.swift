@@ -42,10 +42,10 @@ extension Server {
     /// own name and IP addresses. Add the names that a reverse proxy on this machine passes on. Requests with other
     /// names are refused, because the owner of a web page could point a name at the user's machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
-    /// The numeric addresses of the reverse proxies in front of the server. The address of a client that comes through one
-    /// of these is the last entry of `X-Forwarded-For` that is not itself a trusted proxy: it is the `remoteAddress` of
-    /// ``SessionInfo/request``, and counts for the limits per address. A proxy that is not named here is taken for the
-    /// client, so that all its clients count as one address.
+    /// The numeric addresses of the reverse proxies in front of the server. The address of a client that comes
+    /// through one of these is the last entry of `X-Forwarded-For` that is not itself a trusted proxy: it is the
+    /// `remoteAddress` of ``SessionInfo/request``, and counts for the limits per address. A proxy that is not named
+    /// here is taken for the client, so that all its clients count as one address.
     public var trustedProxies: Set<String> = []
     /// The limits that keep hostile or broken clients from what others need.
     public var limits = Limits()
@@ -75,8 +75,8 @@ extension Server {
 
     var origins: OriginPolicy { OriginPolicy(origins: allowedOrigins, hosts: allowedHosts) }
 
-    /// The bounds of the sockets that are no WebSockets yet. A proxy may have many: it is the clients behind it that count
-    /// by address, once their requests have been read.
+    /// The bounds of the sockets that are no WebSockets yet. A proxy may have many: it is the clients behind it that
+    /// count by address, once their requests have been read.
     func waitingSockets(
       _ reached: @escaping @Sendable (ServerLimit) -> Void
     ) -> WaitingSocketLimits {

@@ -105,8 +105,8 @@ struct ServerPipe: Sendable {
     return true
   }
 
-  /// Decodes a large frame where that holds up no other connection. Returns the time for which nothing more is to be read;
-  /// nil if there is no server any more.
+  /// Decodes a large frame where that holds up no other connection. Returns the time for which nothing more is to be
+  /// read; nil if there is no server any more.
   private func takeLarge(
     _ bytes: [UInt8], on id: Int, of connection: any ServerConnection
   ) async -> Duration? {
@@ -152,8 +152,8 @@ struct ServerPipe: Sendable {
     return (received.channel, parts)
   }
 
-  /// Hands over a batch, and begins another one. Returns the time for which nothing more is to be read; nil if there is no
-  /// server any more.
+  /// Hands over a batch, and begins another one. Returns the time for which nothing more is to be read; nil if there
+  /// is no server any more.
   private func hand(
     _ batch: inout Batch, on id: Int, of connection: any ServerConnection
   ) async -> Duration? {

@@ -112,7 +112,8 @@ public struct HTTPRequest: Sendable, Hashable {
   /// The header fields.
   public var headers: HTTPHeaders
   /// The numeric address of the other end of the socket, such as `203.0.113.5` or `::1`: that of the peer, or of a
-  /// proxy in front of it, unless the server trusts the proxy to name the peer. Nil for a request that did not come over a socket.
+  /// proxy in front of it, unless the server trusts the proxy to name the peer. Nil for a request that did not come
+  /// over a socket.
   public var remoteAddress: String?
   /// True if both ends of the socket have the same address, which is only possible for a peer on the same machine.
   package var isFromSameMachine = false

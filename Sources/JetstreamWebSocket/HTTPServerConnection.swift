@@ -7,7 +7,8 @@ protocol HTTPServerDelegate: AnyObject, Sendable {
   func decide(on request: HTTPRequest) async -> UpgradeDecision
   /// False if connections are closed behind a response, since too many are open.
   var keepsAlive: Bool { get }
-  /// Takes over the upgraded connection of a socket and serves it to its end. Returns false when the listener has stopped.
+  /// Takes over the upgraded connection of a socket and serves it to its end. Returns false when the listener has
+  /// stopped.
   func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) -> Bool
 }
 

@@ -1,8 +1,8 @@
-/// The bounds of the accepted sockets that are no WebSockets: those that still have to ask for something, and those that
-/// are sent a page.
+/// The bounds of the accepted sockets that are no WebSockets: those that still have to ask for something, and those
+/// that are sent a page.
 ///
-/// A socket is one for a limited time only, but it takes a descriptor, and a process has few. One that exceeds a bound is
-/// closed at once, without an answer.
+/// A socket is one for a limited time only, but it takes a descriptor, and a process has few. One that exceeds a
+/// bound is closed at once, without an answer.
 package struct WaitingSocketLimits: Sendable {
   /// The largest number of them; nil for no limit. When half of it is reached, connections are not kept alive behind a
   /// response: a peer that asks for a page again and again holds its socket for no longer than others.

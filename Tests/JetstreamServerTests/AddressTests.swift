@@ -107,6 +107,43 @@ struct SocketLimitTests {
     }
   }
 
+  @Test("Sockets that have become WebSockets, or have gone, make room for others")
+  func released() async throws {
+    var configuration = Server.Configuration()
+    configuration.limits.handshakes = 3
+    let room = try await LiveRoom(configuration)
+    var clients: [Participant] = []
+    for _ in 0..<5 {
+      clients.append(try await Participant(port: room.port))
+      let peer = try BareSocket(port: room.port)
+      peer.send(Array("nonsense\r\n\r\n".utf8))
+      _ = await peer.read()
+    }
+    #expect(room.server.sessionCount == 7 && room.server.limitHits == [:])
+    await room.server.stop()
+  }
+
+  @Test("When half of the places are taken, connections are not kept alive behind a page")
+  func pages() async throws {
+    var configuration = Server.Configuration()
+    configuration.limits.handshakes = 4
+    let server = Server(configuration: configuration)
+    let port = try await server.listen()
+    func isKeptAlive(_ socket: BareSocket) async -> Bool {
+      socket.send(Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+      let answer = await socket.read { String(decoding: $0, as: UTF8.self).contains("Not found\n") }
+      return !String(decoding: answer, as: UTF8.self).lowercased().contains("connection: close")
+    }
+    // Each socket is known to be open once it has its answer.
+    var (sockets, kept): ([BareSocket], [Bool]) = ([], [])
+    for _ in 0..<3 {
+      sockets.append(try BareSocket(port: port))
+      kept.append(await isKeptAlive(sockets.last!))
+    }
+    #expect(kept == [true, true, false])
+    await server.stop()
+  }
+
   @Test("A flood of WebSockets without a session leaves clients their connections")
   func silentWebSockets() async throws {
     var configuration = Server.Configuration()

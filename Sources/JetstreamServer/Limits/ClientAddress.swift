@@ -2,9 +2,9 @@ import Foundation
 
 /// The addresses of clients.
 enum ClientAddress {
-  /// Returns the name under which an address counts: an IPv4 address by itself, one of IPv6 by its first 64 bits, which a
-  /// single customer of a provider mostly has; anything else, such as a name that another HTTP server has put there, as
-  /// it is.
+  /// Returns the name under which an address counts: an IPv4 address by itself, one of IPv6 by its first 64 bits,
+  /// which a single customer of a provider mostly has; anything else, such as a name that another HTTP server has put
+  /// there, as it is.
   static func group(of address: String?) -> String? {
     guard let address else { return nil }
     guard let bytes = bytes(of: address) else { return address }
@@ -12,7 +12,8 @@ enum ClientAddress {
     return bytes[..<8].map { String($0, radix: 16) }.joined(separator: ".") + "/64"
   }
 
-  /// Returns the bytes of a numeric address: 4 of IPv4, also where it is written as one of IPv6, or 16; nil if it is none.
+  /// Returns the bytes of a numeric address: 4 of IPv4, also where it is written as one of IPv6, or 16; nil if it is
+  /// none.
   static func bytes(of address: String) -> [UInt8]? {
     // The zone of a link-local address is not part of it.
     let text = String(address.prefix { $0 != "%" })

@@ -3,16 +3,17 @@ import Jetstream
 /// The amounts that the client of a session sends: those to acknowledge before a ping is due, and those that its rates
 /// allow.
 ///
-/// A client that exceeds a rate is not refused anything. Its connection is left unread until the rate allows more: what it
-/// sends then waits in its own socket, and TCP holds it up, while other connections go on. The alternatives lose something.
-/// A rejected change set would be taken back on the user's screen, although nothing is wrong with it, since to clients a
-/// rejection is final. Ending the session would have the client repeat everything that is pending, over a new connection, so
-/// that it would cost the server more than before. A connection that is not read costs nothing, and a client of any version
-/// can bear it: nothing is lost, and all comes in the order in which it was sent.
+/// A client that exceeds a rate is not refused anything. Its connection is left unread until the rate allows more:
+/// what it sends then waits in its own socket, and TCP holds it up, while other connections go on. The alternatives
+/// lose something. A rejected change set would be taken back on the user's screen, although nothing is wrong with it,
+/// since to clients a rejection is final. Ending the session would have the client repeat everything that is pending,
+/// over a new connection, so that it would cost the server more than before. A connection that is not read costs
+/// nothing, and a client of any version can bear it: nothing is lost, and all comes in the order in which it was
+/// sent.
 ///
-/// It holds up everything that the connection carries, also what belongs to other scopes, and acknowledgements. That is why
-/// a rate is charged once for all that was received at once, by the amounts counted until then, and never in the middle of a
-/// frame.
+/// It holds up everything that the connection carries, also what belongs to other scopes, and acknowledgements. That
+/// is why a rate is charged once for all that was received at once, by the amounts counted until then, and never in
+/// the middle of a frame.
 struct ClientTraffic {
   /// The amounts that were not charged yet.
   struct Load {

@@ -15,6 +15,6 @@ final class LimitHits: Sendable {
 
 extension Server {
   /// The number of times that clients have reached each limit since the server was made, by the name of its property in
-  /// ``Configuration/Limits``. Limits that were never reached are left out.
+  /// ``Configuration/Limits-swift.struct``. Limits that were never reached are left out.
   public var limitHits: [String: Int] { shards.hits.byName }
 }

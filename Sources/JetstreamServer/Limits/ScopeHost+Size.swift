@@ -12,8 +12,8 @@ extension ScopeHost {
     }
   }
 
-  /// Returns the approximate size of the full state in bytes: as many times the average of the last measurement as there
-  /// are models, so that additions and removals count at once; 0 if it was not measured yet. Cost: O(1).
+  /// Returns the approximate size of the full state in bytes: as many times the average of the last measurement as
+  /// there are models, so that additions and removals count at once; 0 if it was not measured yet. Cost: O(1).
   func estimatedBytes(of models: Int) -> Int {
     stream.bytesPerModel.map { Int(min($0 * Double(models), 1e18)) } ?? 0
   }

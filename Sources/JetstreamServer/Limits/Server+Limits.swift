@@ -6,25 +6,25 @@ extension Server.Configuration {
   /// configuration.limits.sessionsPerPrincipal = 10
   /// ```
   ///
-  /// A limit that refuses something does so with a `WireError` whose type names it. ``Server/limitHits`` counts how often
-  /// each limit was reached.
+  /// A limit that refuses something does so with a `WireError` whose type names it. ``Server/limitHits`` counts how
+  /// often each limit was reached.
   public struct Limits: Sendable, Hashable {
     /// The number of sessions, with or without a connection. Further clients are refused with `too-many-sessions`, and
     /// ask again after 30 seconds.
     public var sessions: Int? = 100_000
-    /// The number of sessions whose ``Principal`` has the same id. A further one takes the place of the one that has been
-    /// without a connection for the longest time. If all have one, the client is refused with
+    /// The number of sessions whose ``Principal`` has the same id. A further one takes the place of the one that has
+    /// been without a connection for the longest time. If all have one, the client is refused with
     /// `too-many-sessions-of-principal`, and asks again after 30 seconds.
     public var sessionsPerPrincipal: Int? = 1_000
     /// The number of sessions from the same address, with or without a connection. Further clients are refused with
-    /// `too-many-sessions-of-address`, and ask again after 30 seconds. The addresses of an IPv6 network of 64 bits count
-    /// as one. Behind a proxy, set ``Server/Configuration/trustedProxies``.
+    /// `too-many-sessions-of-address`, and ask again after 30 seconds. The addresses of an IPv6 network of 64 bits
+    /// count as one. Behind a proxy, set ``Server/Configuration/trustedProxies``.
     public var sessionsPerAddress: Int? = 10_000
-    /// The number of connections that have no session yet. Further ones are closed with `too-many-handshakes`, and their
-    /// clients ask again after 5 seconds. A client keeps its place for at most
-    /// ``Server/Configuration/handshakeTimeout``, so that a flood of silent connections keeps others out for no longer;
-    /// and then for as long as ``Server/authenticate`` takes, at most the same time again. As many sockets as this may be
-    /// no WebSockets yet, or ask for a page; further ones are closed at once.
+    /// The number of connections that have no session yet. Further ones are closed with `too-many-handshakes`, and
+    /// their clients ask again after 5 seconds. A client keeps its place for at most
+    /// ``Server/Configuration/handshakeTimeout``, so that a flood of silent connections keeps others out for no
+    /// longer; and then for as long as ``Server/authenticate`` takes, at most the same time again. As many sockets as
+    /// this may be no WebSockets yet, or ask for a page; further ones are closed at once.
     public var handshakes: Int? = 10_000
     /// The number of connections from the same address that have no session yet. Further ones are closed with
     /// `too-many-handshakes-of-address`, and their clients ask again after 5 seconds. The same number holds for sockets
@@ -42,16 +42,17 @@ extension Server.Configuration {
     /// The number of models of a scope. A change set that would add models beyond it is rejected as a whole, with
     /// `scope-full`. Changes and removals go on, and so do the app's own additions.
     public var modelsPerScope: Int? = 1_000_000
-    /// The size of a scope's full state as JSON, in bytes. A change set that adds models to a larger scope is rejected as a
-    /// whole, with `scope-full`. Changes and removals go on. The size is estimated: it is measured while change sets
-    /// come, and calculated from the number of models in between, so that a scope may get about half as large again.
+    /// The size of a scope's full state as JSON, in bytes. A change set that adds models to a larger scope is
+    /// rejected as a whole, with `scope-full`. Changes and removals go on. The size is estimated: it is measured
+    /// while change sets come, and calculated from the number of models in between, so that a scope may get about
+    /// half as large again.
     public var bytesPerScope: Int?
     // A client that exceeds one of the following rates is refused nothing: its connection is left unread until the rate
     // allows more.
 
-    /// The number of change sets that a session may send in a second, and ten times as many at once. The connection of
-    /// one that sends more is left unread for a while: nothing is lost, and what the client sends meanwhile waits in its
-    /// socket.
+    /// The number of change sets that a session may send in a second, and ten times as many at once. The connection
+    /// of one that sends more is left unread for a while: nothing is lost, and what the client sends meanwhile waits
+    /// in its socket.
     public var changeSetsPerSecond: Int?
     /// The number of bytes that a session may send in a second, and ten times as many at once. The connection of one
     /// that sends more is left unread for a while.
@@ -66,12 +67,12 @@ extension Server.Configuration {
     /// The number of scopes that a session may fetch in a second, and ten times as many at once. The connection of one
     /// that fetches more is left unread for a while.
     public var fetchesPerSecond: Int? = 1_000
-    /// The number of full states that a session may be sent in a second, and ten times as many at once. The connection of
-    /// one that asks for more is left unread for a while.
+    /// The number of full states that a session may be sent in a second, and ten times as many at once. The
+    /// connection of one that asks for more is left unread for a while.
     public var fullStatesPerSecond: Int? = 1_000
-    /// The number of pings that a session may send in a second, and ten times as many at once. The connection of one that
-    /// sends more is left unread for a while. Clients send a ping every 10 seconds, and for each 256 change sets that they
-    /// are told.
+    /// The number of pings that a session may send in a second, and ten times as many at once. The connection of one
+    /// that sends more is left unread for a while. Clients send a ping every 10 seconds, and for each 256 change sets
+    /// that they are told.
     public var pingsPerSecond: Int? = 10_000
 
     /// The number of bytes that may wait to be sent on all connections together, which is looked at once a second. When

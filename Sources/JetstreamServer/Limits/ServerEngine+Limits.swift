@@ -23,8 +23,8 @@ extension ServerEngine {
     return pause
   }
 
-  /// Returns the time for which nothing is to be read from a new connection, on which a session was resumed that has sent
-  /// too much: it is not let off by a reconnection.
+  /// Returns the time for which nothing is to be read from a new connection, on which a session was resumed that has
+  /// sent too much: it is not let off by a reconnection.
   package func pause(on id: Int) -> Duration {
     guard case .session(let session)? = connections[id] else { return .zero }
     return max(.zero, session.traffic.heldUntil - now)
@@ -47,7 +47,8 @@ extension ServerEngine {
   /// Returns the error with which a client gets no session, since there are too many; nil if it gets one.
   ///
   /// - Parameter principal: the principal; nil for a guest, and where it is not known yet. Another session of the
-  ///   principal that has no connection is ended to make room: a client that was started anew does not resume the sessions
+  /// principal that has no connection is ended to make room: a client that was started anew does not resume the
+  /// sessions
   ///   that it had before, and must not be kept out by them until they expire.
   func objection(toSessionOf principal: Principal?, from request: HTTPRequest?) -> WireError? {
     let limits = configuration.limits

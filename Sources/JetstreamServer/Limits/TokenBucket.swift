@@ -1,7 +1,8 @@
 /// An allowance that is replenished at a rate, and that may be overdrawn: what was received cannot be unread.
 ///
-/// It holds tokens for ten seconds at its rate, so that a burst of ten times the rate passes. It is kept as the time at which it
-/// will be full again: each token that is taken makes that later by the time in which one comes. It has no clock.
+/// It holds tokens for ten seconds at its rate, so that a burst of ten times the rate passes. It is kept as the time
+/// at which it will be full again: each token that is taken makes that later by the time in which one comes. It has
+/// no clock.
 struct TokenBucket {
   /// The time at the rate that may be taken at once.
   static let burst = Duration.seconds(10)

@@ -23,10 +23,10 @@ struct TrustedProxies: Sendable {
 
   /// Returns a request with the address of the client in place of that of a proxy.
   ///
-  /// Each proxy adds the address from which it was reached to the end of `X-Forwarded-For`; what is in front of that, the
-  /// client may have made up. So the list is read from its end: as long as the other end is a proxy that is trusted, the
-  /// entry that it has added tells who that proxy has talked to. An entry that is no address ends the search, and the
-  /// request keeps the address of the proxy that has added it.
+  /// Each proxy adds the address from which it was reached to the end of `X-Forwarded-For`; what is in front of that,
+  /// the client may have made up. So the list is read from its end: as long as the other end is a proxy that is
+  /// trusted, the entry that it has added tells who that proxy has talked to. An entry that is no address ends the
+  /// search, and the request keeps the address of the proxy that has added it.
   func resolve(_ request: HTTPRequest) -> HTTPRequest {
     guard var address = request.remoteAddress, contains(address) else { return request }
     let fields = request.headers.values(for: "X-Forwarded-For")
