@@ -46,7 +46,13 @@ private actor AttackedServer {
   private var server: Server?
 
   func run(_ count: Int) async {
-    let server = Server()
+    var rules = ScopeRules()
+    rules.update(\Shape.x, "Only the app moves shapes") { session, _, _ in session.principal != nil
+    }
+    rules.delete(Shape.self, "Shapes stay") { _, _ in false }
+    var configuration = Server.Configuration()
+    configuration.rules = { [rules] _ in rules }
+    let server = Server(configuration: configuration)
     self.server = server
     let scope = Scope(name: "Canvas", root: Shape.canvas(of: count).0)
     server.host(scope)
@@ -156,6 +162,25 @@ private struct Attacker {
       }
       peer.abort()
     case .absent: try await Task.sleep(for: .seconds(1))
+    case .denied:
+      let (peer, _, shapes) = try await reading()
+      let sets = (2...1001).map { index in
+        Self.set(
+          index,
+          SyncFragment(.change, uuid: shapes[index], className: "Shape", properties: ["x": 1]))
+      }
+      for _ in 0..<20 {
+        try peer.send(text: "[" + sets.joined(separator: ",") + "]")
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      peer.abort()
+    case .deniedDeletions:
+      let (peer, canvas, shapes) = try await reading()
+      let removal = SyncFragment(
+        .change, uuid: canvas, className: "Canvas", properties: [:],
+        operations: ["shapes": shapes.map { .remove($0) }])
+      try peer.send(text: Self.set(2, removal))
+      try await drain(peer, 2)
     case .sessions: try await session(2).abort()
     case .halfOpen: try crowd.renew()
     }
@@ -179,6 +204,29 @@ private struct Attacker {
     try peer.send(text: Self.fetch(1))
     _ = try await peer.receive()
     return peer
+  }
+
+  /// Returns a peer that has begun to read the scope, with the root and its shapes.
+  private func reading() async throws -> (WebSocketConnection, canvas: UUID, shapes: [UUID]) {
+    let peer = try await session(2)
+    try peer.send(text: Self.fetch(1))
+    while let message = try await peer.receive() {
+      guard case .success(let messages) = Message.frame(message.bytes) else { continue }
+      for case .success(.scopeState(let state)) in messages {
+        guard let root = state.fragments.first, case .array(let shapes)? = root.properties["shapes"]
+        else { continue }
+        let uuids = shapes.compactMap { shape -> UUID? in
+          if case .string(let text) = shape { UUID(uuidString: text) } else { nil }
+        }
+        return (peer, root.uuid, uuids)
+      }
+    }
+    throw RoleProblem(text: "the scope has no state")
+  }
+
+  /// Returns the message with a change set of one fragment.
+  private static func set(_ index: Int, _ fragment: SyncFragment) -> String {
+    #"{"type":"ScopeSync","index":\#(index),"scopeIndex":0,"fragments":[\#(fragment.json)]}"#
   }
 
   /// Reads until the last of so many replies, or to the end.

@@ -35,6 +35,7 @@ let attackSuite = Suite(
 /// An attack that a peer makes on a server, over and over.
 enum Attack: String, CaseIterable {
   case fetches, fetchFrames, largeFrames, resends, differences, absent, sessions, halfOpen
+  case denied, deniedDeletions
 
   /// The number of connections of ``halfOpen``.
   static let halfOpenCount = 15_000
@@ -49,6 +50,8 @@ enum Attack: String, CaseIterable {
     case .absent: "5,000 sessions that have gone away"
     case .sessions: "sessions that are made and left"
     case .halfOpen: "15,000 half-open connections"
+    case .denied: "frames of 1,000 change sets that a rule denies"
+    case .deniedDeletions: "deletions of 20,000 models that a rule denies"
     }
   }
 }

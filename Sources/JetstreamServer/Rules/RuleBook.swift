@@ -8,10 +8,11 @@ final class RuleBook {
 
   init(_ rules: ScopeRules) { self.rules = rules }
 
-  /// The rules that decide about models of one class.
-  private struct ClassRules {
+  /// The rules that decide about models of one class. Objects and not values: none of the arrays is to be copied for each
+  /// difference.
+  private final class ClassRules {
     /// The rules for one property; nil where none speaks of it.
-    struct Property {
+    final class Property {
       var insert, remove, move: [ScopeRules.Rule]?
       /// The rules for the property, or for all properties.
       var update: [ScopeRules.Rule]?
@@ -21,79 +22,76 @@ final class RuleBook {
     let schema: ClassSchema
     var create, delete: [ScopeRules.Rule]?
     var properties: [Property] = []
+
+    init(_ schema: ClassSchema) { self.schema = schema }
   }
 
   /// Returns the error with which a difference is denied; nil if it is permitted.
-  func objection(
-    to difference: Difference, by session: SessionInfo, in scope: TentativeScope
-  ) -> WireError? {
-    let rules = rules(for: difference.model.schema)
+  func objection(to difference: Difference, asking question: ScopeRules.Question) -> WireError? {
+    let model = difference.model
+    let rules = rules(for: model.schema)
+    question.ask(about: model)
     switch difference.kind {
-    case .created:
-      return decide(rules.create, difference, nil, session, scope) {
-        "create a \(difference.model.schema.wireName)"
-      }
-    case .deleted:
-      return decide(rules.delete, difference, nil, session, scope) {
-        "delete a \(difference.model.schema.wireName)"
-      }
+    case .created: return decide(rules.create, question) { "create a \(model.schema.wireName)" }
+    case .deleted: return decide(rules.delete, question) { "delete a \(model.schema.wireName)" }
     case .updated(let property):
-      let own = rules.properties[property.index]
-      return decide(own.update, difference, nil, session, scope) {
-        "change '\(property.wireName)' of a \(difference.model.schema.wireName)"
+      return decide(rules.properties[property.index].update, question) {
+        "change '\(property.wireName)' of a \(model.schema.wireName)"
       }
     case .inserted(let child, let property):
+      question.ask(about: model, child)
       let own = rules.properties[property.index]
-      return decide(own.insert ?? own.update, difference, child, session, scope) {
-        "insert into '\(property.wireName)' of a \(difference.model.schema.wireName)"
+      return decide(own.insert ?? own.update, question) {
+        "insert into '\(property.wireName)' of a \(model.schema.wireName)"
       }
     case .removed(let child, let property):
+      question.ask(about: model, child)
       let own = rules.properties[property.index]
-      return decide(own.remove ?? own.update, difference, child, session, scope) {
-        "remove from '\(property.wireName)' of a \(difference.model.schema.wireName)"
+      return decide(own.remove ?? own.update, question) {
+        "remove from '\(property.wireName)' of a \(model.schema.wireName)"
       }
     case .moved(let child, let property):
+      question.ask(about: model, child)
       let own = rules.properties[property.index]
-      return decide(own.move ?? own.update, difference, child, session, scope) {
-        "move in '\(property.wireName)' of a \(difference.model.schema.wireName)"
+      return decide(own.move ?? own.update, question) {
+        "move in '\(property.wireName)' of a \(model.schema.wireName)"
       }
     }
   }
 
   private func decide(
-    _ deciding: [ScopeRules.Rule]?, _ difference: Difference, _ child: TentativeModel?,
-    _ session: SessionInfo, _ scope: TentativeScope, _ action: () -> String
+    _ deciding: [ScopeRules.Rule]?, _ question: ScopeRules.Question, _ action: () -> String
   ) -> WireError? {
     guard let deciding else {
       return rules.otherwise == .allow ? nil : .notPermitted(to: action())
     }
-    let question = ScopeRules.Question(
-      session: session, scope: scope, model: difference.model, child: child)
     for rule in deciding {
       do {
         guard try rule.isPermitted(question) else { return .rejected(rule.reason) }
       } catch let error as WireError {
         return error
       } catch {
-        scope.misreading = scope.misreading ?? "a rule has thrown \(error)"
+        question.scope.misreading = question.scope.misreading ?? "a rule has thrown \(error)"
       }
-      if scope.misreading != nil { return .notJudged }
+      if question.scope.misreading != nil { return .notJudged }
     }
     return nil
   }
 
   private func rules(for schema: ClassSchema) -> ClassRules {
     if let known = classes[ObjectIdentifier(schema)] { return known }
-    var result = ClassRules(schema: schema)
+    let result = ClassRules(schema)
     result.create = nearest(.create, schema, nil)
     result.delete = nearest(.delete, schema, nil)
     let names = schema.properties.map(\.wireName)
     for property in schema.properties {
       let name = property.wireName
-      result.properties.append(
-        ClassRules.Property(
-          insert: nearest(.insert, schema, name), remove: nearest(.remove, schema, name),
-          move: nearest(.move, schema, name), update: update(of: name, schema, names)))
+      let own = ClassRules.Property()
+      own.insert = nearest(.insert, schema, name)
+      own.remove = nearest(.remove, schema, name)
+      own.move = nearest(.move, schema, name)
+      own.update = update(of: name, schema, names)
+      result.properties.append(own)
     }
     classes[ObjectIdentifier(schema)] = result
     return result

@@ -73,9 +73,12 @@ extension ScopeHost {
     }
     // The denied additions first: what refers to one is rejected as its consequence, and not for a reason of its own.
     let differences = Differences(in: scope).all
+    let question = ScopeRules.Question(by: session, in: scope)
     var denied: Set<UUID> = []
     func judge(_ difference: Difference) {
-      guard let error = book.objection(to: difference, by: session, in: scope) else { return }
+      // What is rejected already need not be judged.
+      if difference.fragments.allSatisfy({ errors[draft.positions[$0]] != nil }) { return }
+      guard let error = book.objection(to: difference, asking: question) else { return }
       if case .created = difference.kind, difference.model.addition != nil {
         denied.insert(difference.model.uuid)
       }

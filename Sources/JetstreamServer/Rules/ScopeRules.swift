@@ -167,13 +167,22 @@ extension ScopeRules {
     let isPermitted: @Sendable (Question) throws -> Bool
   }
 
-  /// A difference about which a rule is asked.
-  struct Question {
+  /// The differences of one change set, about which rules are asked one after the other.
+  final class Question {
     let session: SessionInfo
     let scope: TentativeScope
-    let model: TentativeModel
+    private(set) var model: TentativeModel!
     /// The model that is inserted, removed or moved.
-    let child: TentativeModel?
+    private(set) var child: TentativeModel?
+
+    init(by session: SessionInfo, in scope: TentativeScope) {
+      (self.session, self.scope) = (session, scope)
+    }
+
+    /// Goes on to the next difference.
+    func ask(about model: TentativeModel, _ child: TentativeModel? = nil) {
+      (self.model, self.child) = (model, child)
+    }
 
     /// Returns the model that has changed. Its class is that of the rule.
     func view<Model: ModelObject>(isAfter: Bool) -> ModelView<Model> {
