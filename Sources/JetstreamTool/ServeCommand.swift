@@ -39,6 +39,7 @@ enum ServeCommand {
     let stop = await StopSignal()
     let files = OpenFiles.raiseLimit()
     let schema = try options.schema.map(readSchema)
+    let keys = try options.keys.map(readKeys)
     let directory = try openDirectory(options)
     var configuration = Server.Configuration()
     // An open scope takes one descriptor, and a second one while it is written. If all are written at once, a third is
@@ -47,7 +48,12 @@ enum ServeCommand {
     configuration.idleScopeTime = options.idleTime
     configuration.allowedOrigins = options.origins
     configuration.allowedHosts = options.hosts
+    configuration.trustedProxies = options.proxies
     let server = Server(configuration: configuration)
+    if let keys {
+      server.authenticate = { try keys.principal(of: $0) }
+      server.access = { session, _ in keys.access(of: session) }
+    }
     server.openScopes(in: directory) { _ in schema.map { .schema($0) } ?? .schemaOfClient }
     server.onDiagnostic.listen { event in
       guard event.level >= options.level else { return }
@@ -89,6 +95,17 @@ enum ServeCommand {
       return try ScopeSchema(JSONValue(parsing: Array(bytes)))
     } catch {
       throw Failure(text: "\(file) is no schema: \(error)")
+    }
+  }
+
+  private static func readKeys(_ file: String) throws -> ServeKeys {
+    guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+      throw Failure(text: "the keys \(file) cannot be read.")
+    }
+    do throws(ServeKeys.Problem) {
+      return try ServeKeys(text)
+    } catch {
+      throw Failure(text: "\(file) cannot be used: \(error.text)")
     }
   }
 

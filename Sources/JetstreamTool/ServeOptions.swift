@@ -16,6 +16,10 @@ struct ServeOptions: Equatable {
   var history = LogHistory.all
   /// The file with the schema of all scopes; nil to take that of each scope's first client.
   var schema: String?
+  /// The file with the keys of the users; nil to let everyone in.
+  var keys: String?
+  /// The addresses of proxies that are believed when they name the address of a client.
+  var proxies: Set<String> = []
   /// The largest number of open scopes; nil for as many as the file descriptors allow.
   var open: Int?
   var idleTime: Duration = .seconds(60)
@@ -28,8 +32,7 @@ struct ServeOptions: Equatable {
 
     Serves the scopes of any app. A scope is opened when a client fetches it, with its history in a log in the directory,
     and closed when no client has had it for a while. The first client of a new scope brings the schema of its classes,
-    which is kept beside the log. Anyone who can connect can read and write every scope: put a proxy that authenticates in
-    front.
+    which is kept beside the log. Without --keys, anyone who can connect can read and write every scope.
 
       --data DIRECTORY      where the scopes are; one process at a time uses it
       --host ADDRESS        the address to serve on (default 127.0.0.1, this machine only; :: for the whole network)
@@ -39,6 +42,10 @@ struct ServeOptions: Equatable {
                             within so many seconds, or when the system decides
       --history all|none|N  what a log keeps behind a snapshot: everything (the default), nothing, or N records
       --schema FILE         serves scopes of the classes of this schema only, which ScopeSchema.json writes
+      --keys FILE           lets in only clients that send a key of this file. It has a line for each user: the key, of at
+                            least 16 characters, the name, and read-only for one who may not change anything. A client
+                            sends its key in the URL, as ?x-jetstream-key=KEY, or as the parameter key of its session
+      --trusted-proxy A     believes a proxy at this address when it names a client's address; may be repeated
       --open N              at most N scopes are open at a time (default: what the open files allow)
       --idle SECONDS        closes a scope that no client has had for so long (default 60)
       --allow-origin O      lets pages of this origin in, such as https://app.example.org; * for all; may be repeated
@@ -72,6 +79,8 @@ struct ServeOptions: Equatable {
       case "--durability": durability = try Self.durability(Self.value(of: option, &rest))
       case "--history": history = try Self.history(Self.value(of: option, &rest))
       case "--schema": schema = try Self.value(of: option, &rest)
+      case "--keys": keys = try Self.value(of: option, &rest)
+      case "--trusted-proxy": proxies.insert(try Self.value(of: option, &rest))
       case "--open": open = try Self.number(option, &rest, least: 1)
       case "--idle": idleTime = .seconds(try Self.number(option, &rest, least: 0))
       case "--allow-origin": origins.insert(try Self.value(of: option, &rest))

@@ -86,6 +86,53 @@ struct ServeCommandTests {
     return (client, scope)
   }
 
+  @Test("With a file of keys, it lets in only those who have one, and some of them only read")
+  func keys() async throws {
+    let file = files.path + "/keys"
+    let (ann, bob) = ("ann-0123456789abcdef", "bob-0123456789abcdef")
+    try "# users\n\(ann) ann\n\n\(bob) bob read-only\n".write(
+      toFile: file, atomically: true, encoding: .utf8)
+    let (process, url) = try serve(["--keys", file])
+    let note = Note()
+    let (writer, scope) = try await join("Notes", note, url + "/?x-jetstream-key=" + ann)
+    note.text = "from ann"
+    try await writer.sync(scope)
+    let reader = Client(url: url)
+    try await reader.connect(params: ["key": .string(bob)])
+    let copy = Note()
+    let read = Scope(name: "Notes", root: copy)
+    try await reader.fetch(read)
+    #expect(copy.text == "from ann")
+    copy.text = "from bob"
+    try await reader.sync(read)
+    #expect(copy.text == "from ann" && read.conflicts.items.count == 1)
+    for params: JSONValue in [[:], ["key": "ann"], ["key": 5]] {
+      let stranger = Client(url: url)
+      await #expect(throws: (any Error).self) { try await stranger.connect(params: params) }
+      stranger.close()
+    }
+    writer.close()
+    reader.close()
+    process.stop()
+    #expect(process.finish().status == 0)
+  }
+
+  @Test(
+    "A file of keys that cannot be used is refused with its line",
+    arguments: [
+      ("", "it has no key."), ("# nothing\n", "it has no key."),
+      ("short ann", "line 1: the key should have at least 16 characters."),
+      ("\n0123456789abcdef", "line 2: it should be a key, a name, and read-only or nothing."),
+      (
+        "0123456789abcdef ann admin",
+        "line 1: it should be a key, a name, and read-only or nothing."
+      ),
+      ("0123456789abcdef ann\n0123456789abcdef bob", "line 2: another line has the same key."),
+    ])
+  nonisolated func badKeys(text: String, problem: String) {
+    #expect(throws: ServeKeys.Problem(text: problem)) { try ServeKeys(text) }
+  }
+
   @Test("Apps of different classes use it at once; it is killed, started again, and asked to stop")
   func twoApps() async throws {
     for round in 1...3 {
