@@ -99,8 +99,9 @@ extension SimulatedOutbox {
           }
         }
       case "base":
-        var last: [Key: Write] = [:]
-        for (set, verdicts) in unplaced { note(set, verdicts, at: 0, in: &last) }
+        for (set, verdicts) in unplaced { note(set, verdicts, at: 0, in: &written) }
+        // Only writes whose place is unknown may have been overwritten, and only if no later write of its own has done it.
+        let last = written.filter { $0.value.place == 0 }
         (written, unplaced) = ([:], [])
         for (key, write) in last where !isPending(key) {
           guard let model = fragments.first(where: { $0["uuid"]?.text == key.uuid }) else {

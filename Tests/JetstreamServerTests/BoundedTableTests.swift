@@ -131,11 +131,41 @@ struct BoundedTableTests {
       let fragment = SyncFragment(
         .change, uuid: uuid, className: "Canvas",
         properties: ["name": .integer(Int64(number)), "likes": .integer(Int64(number))])
-      writes.accept(ChangeSet(fragments: [fragment], undo: []), except: [], at: nil)
+      writes.accept(
+        ChangeSet(fragments: [fragment], undo: []), number: number, except: [], at: nil)
     }
     #expect(writes.count <= 512)
     let last = writes.takeUnplaced()
     #expect(last.count == 2)
     #expect(last.allSatisfy { $0.1.fragment.properties[$0.key] == .integer(1999) })
+  }
+
+  @Test("Of own change sets at unknown sequences, the lowest numbers are forgotten first")
+  func unplacedInOtherOrder() {
+    var writes = OwnWrites(limit: 2)
+    let uuid = UUID()
+    for number in [9, 1, 2, 3, 4] {
+      writes.accept(rename(number, of: uuid), number: number, except: [], at: nil)
+    }
+    #expect(writes.takeUnplaced().map { $0.1.number } == [9])
+  }
+
+  @Test("A write at an unknown sequence is forgotten with those that may have replaced it")
+  func unplacedBehindLimit() {
+    var writes = OwnWrites(limit: 2)
+    let uuid = UUID()
+    writes.accept(rename(1, of: uuid), number: 1, except: [], at: nil)
+    writes.accept(rename(2, of: uuid), number: 2, except: [], at: 12)
+    for number in 3...6 {
+      writes.accept(rename(number, of: UUID()), number: number, except: [], at: 10 + number)
+    }
+    #expect(writes.takeUnplaced().isEmpty)
+  }
+
+  /// Returns a change set that writes its number into a name.
+  private func rename(_ number: Int, of uuid: UUID) -> ChangeSet {
+    let fragment = SyncFragment(
+      .change, uuid: uuid, className: "Canvas", properties: ["name": .integer(Int64(number))])
+    return ChangeSet(fragments: [fragment], undo: [])
   }
 }

@@ -81,7 +81,8 @@ struct ClientLogTests {
     ]
     later.authors = [PropertyKey(uuid: root, name: "name"): "you"]
     later.writes = [
-      OwnWrites.Entry(set, at: 4, properties: keys), OwnWrites.Entry(set, at: 5),
+      OwnWrites.Entry(set, number: 3, at: 4, properties: keys),
+      OwnWrites.Entry(set, number: 0, at: 5),
     ]
     try await log.append(.named(client: client, root: root)).durable()
     try await log.snapshot(later, at: log.records.lastSequence)

@@ -49,6 +49,91 @@ struct DecisionOrderTests {
     #expect(server.scope.conflicts.isEmpty && server.engine.pendingCount == 0)
   }
 
+  /// Returns a grant of the scope after all `sequence` change sets. Of the client's own, the first is decided, at sequence 20.
+  private func grant(
+    _ index: Int, to fetch: Message?, at sequence: Int, resumes: Bool
+  ) -> Message {
+    let standing = ScopeStanding(
+      position: ScopePosition(epoch: "one", sequence: sequence), resumes: resumes, decided: 1,
+      decisions: [.init(number: 1, fragmentReplies: [FragmentReply()], sequence: 20)])
+    return .scopeFetchReply(
+      ScopeFetchReply(
+        index: index, replyTo: fetch?.index ?? 0, scopeIndex: 0, standing: standing))
+  }
+
+  /// Returns the client's last request for the scope since the last call.
+  private func takeFetch() -> Message? {
+    server.takeSent().last { if case .scopeFetch = $0 { true } else { false } }
+  }
+
+  /// Returns a full state with this name.
+  private func state(_ index: Int, name: JSONValue) -> Message {
+    let root = server.scope.root!.uuid
+    return .scopeState(
+      ScopeState(
+        index: index, scopeIndex: 0, rootUUID: root,
+        fragments: [
+          SyncFragment(.change, uuid: root, className: "Canvas", properties: ["name": name])
+        ]))
+  }
+
+  /// Returns the server's reply to a change set that it has already received through an earlier connection.
+  private func replyAgain(_ index: Int, to sync: ScopeSync) -> Message {
+    var reply = ScopeSyncReply(
+      replyTo: sync.index, fragmentReplies: [FragmentReply()], effective: [])
+    reply.index = index
+    return .scopeSyncReply(reply)
+  }
+
+  @Test(
+    "The later of two own writes is the last one, although its decision is learned first",
+    arguments: ["newer", "theirs"])
+  func laterDecidedFirst(name: String) throws {
+    server.joinAtPosition(first)
+    server.engine.setMode(.pushOnly, of: server.scope, now: server.now)
+    for name in ["older", "newer"] {
+      server.canvas.name = name
+      server.scope.flush()
+    }
+    server.loseSession()
+    // The first is decided, but the client does not want to be sent what precedes it. The second is still on its way
+    // through the lost connection, and arrives before it is sent again.
+    server.receive(grant(1, to: takeFetch(), at: 20, resumes: true))
+    let sent = try #require(server.takeSyncs().first)
+    #expect(sent.number == 2)
+    server.receive(replyAgain(2, to: sent))
+    #expect(server.engine.pendingCount == 1)
+    server.engine.setMode(.realtime, of: server.scope, now: server.now)
+    server.receive(
+      grant(3, to: takeFetch(), at: 40, resumes: false), state(4, name: .string(name)))
+    #expect(server.engine.pendingCount == 0 && server.canvas.name == name)
+    let mine = server.scope.conflicts.items.map(\.mine)
+    #expect(mine == (name == "newer" ? [] : [.value("newer")]))
+  }
+
+  @Test("A state that shows a later own write at a known sequence has overwritten no earlier one")
+  func laterPlaced() throws {
+    server.joinAtPosition(first)
+    server.canvas.name = "older"
+    server.scope.flush()
+    let older = try #require(server.takeSyncs().first)
+    // An earlier connection has brought the change set, and the server has sent it like another client's.
+    var sync = ScopeSync(index: 0, scopeIndex: 0, fragments: older.fragments)
+    sync.sequence = 2
+    server.receive(.scopeSync(sync), replyAgain(3, to: older))
+    server.canvas.name = "newer"
+    server.scope.flush()
+    let newer = try #require(server.takeSyncs().first)
+    var reply = ScopeSyncReply(replyTo: newer.index, fragmentReplies: [FragmentReply()])
+    (reply.index, reply.sequence) = (4, 3)
+    server.receive(.scopeSyncReply(reply))
+    #expect(server.engine.pendingCount == 0 && server.canvas.name == "newer")
+    server.loseSession()
+    server.receive(
+      grant(1, to: takeFetch(), at: 40, resumes: false), state(2, name: "newer"))
+    #expect(server.canvas.name == "newer" && server.scope.conflicts.isEmpty)
+  }
+
   @Test("A set whose decision was lost with a frame is not taken as accepted")
   func lostDecision() throws {
     server.joinAtPosition(first)

@@ -8,13 +8,18 @@ package struct OwnWrites {
   /// An accepted change set.
   package struct Entry: Sendable, Hashable {
     package let set: ChangeSet
+    /// The change set's number; 0 if it is not known, as in a snapshot of an earlier version.
+    package let number: Int
     /// The change set's sequence; 0 if it is not known.
     package let sequence: Int
     /// The properties whose writes were accepted; nil for all.
     package let properties: Set<PropertyKey>?
 
-    package init(_ set: ChangeSet, at sequence: Int, properties: Set<PropertyKey>? = nil) {
-      (self.set, self.sequence, self.properties) = (set, sequence, properties)
+    package init(
+      _ set: ChangeSet, number: Int, at sequence: Int, properties: Set<PropertyKey>? = nil
+    ) {
+      (self.set, self.number) = (set, number)
+      (self.sequence, self.properties) = (sequence, properties)
     }
   }
 
@@ -22,6 +27,7 @@ package struct OwnWrites {
   struct Write {
     let set: ChangeSet
     let fragment: SyncFragment
+    let number: Int
     let sequence: Int
   }
 
@@ -29,7 +35,7 @@ package struct OwnWrites {
   /// If a client that has not seen an older one overwrites it, that goes unnoticed.
   private let limit: (sets: Int, bytes: Int)
 
-  /// The change sets, in order.
+  /// The change sets whose sequence is known, in order.
   private var entries: [Entry] = []
   /// The approximate number of bytes that the entries take on the wire.
   private var bytes = 0
@@ -38,7 +44,7 @@ package struct OwnWrites {
   /// The last write of each property, unless another client has written the property since.
   private var writes: [PropertyKey: Write] = [:]
   /// Change sets that were accepted at an unknown sequence since remote changes were last applied: the most recent
-  /// ones, within the same limit.
+  /// ones, in the order of their numbers, within the same limit.
   private var unplaced: [Entry] = []
   private var unplacedBytes = 0
 
@@ -48,9 +54,12 @@ package struct OwnWrites {
   /// Adds an accepted change set.
   ///
   /// - Parameters:
+  ///   - number: the change set's number.
   ///   - exceptions: the positions of fragments that were rejected or modified.
   ///   - sequence: the change set's sequence; nil if it is not known, or if its changes were applied earlier.
-  mutating func accept(_ set: ChangeSet, except exceptions: [Int], at sequence: Int?) {
+  mutating func accept(
+    _ set: ChangeSet, number: Int, except exceptions: [Int], at sequence: Int?
+  ) {
     guard set.fragments.contains(where: Self.assigns) else { return }
     let properties: Set<PropertyKey>? =
       exceptions.isEmpty
@@ -62,14 +71,15 @@ package struct OwnWrites {
           }
         })
     guard let sequence else {
-      unplaced.append(Entry(set, at: 0, properties: properties))
+      let at = unplaced.lastIndex { $0.number <= number }.map { $0 + 1 } ?? 0
+      unplaced.insert(Entry(set, number: number, at: 0, properties: properties), at: at)
       unplacedBytes += Self.size(of: set)
       if unplaced.count > 2 * limit.sets || unplacedBytes > 2 * limit.bytes {
         unplaced.removeFirst(Self.excess(of: unplaced, &unplacedBytes, over: limit))
       }
       return
     }
-    entries.append(Entry(set, at: sequence, properties: properties))
+    entries.append(Entry(set, number: number, at: sequence, properties: properties))
     bytes += Self.size(of: set)
     // Drops half of them at once, so that the cost for each is negligible.
     if entries.count > 2 * limit.sets || bytes > 2 * limit.bytes { trim() }
@@ -92,8 +102,11 @@ package struct OwnWrites {
     let excess = Self.excess(of: entries, &bytes, over: limit)
     entries.removeFirst(excess)
     indexedCount = max(0, indexedCount - excess)
-    let first = entries[0].sequence
-    writes = writes.filter { $0.value.sequence >= first }
+    let first = entries[0]
+    writes = writes.filter { $0.value.sequence >= first.sequence }
+    // Later writes of the same properties may have been dropped.
+    unplaced.removeAll { $0.number < first.number }
+    unplacedBytes = unplaced.reduce(0) { $0 + Self.size(of: $1.set) }
   }
 
   /// Returns true if a fragment assigns values. Nothing else can be overwritten, so other change sets are not kept.
@@ -114,7 +127,10 @@ package struct OwnWrites {
     copy.indexAll()
     return unplaced
       + Dictionary(grouping: copy.writes) { $0.value.sequence }
-      .map { Entry($1[0].value.set.assigning(Set($1.map(\.key))), at: $0) }
+      .map {
+        let write = $1[0].value
+        return Entry(write.set.assigning(Set($1.map(\.key))), number: write.number, at: $0)
+      }
       .sorted { $0.sequence < $1.sequence }
   }
 
@@ -131,7 +147,7 @@ package struct OwnWrites {
   mutating func rename(_ renaming: RootRenaming) {
     func renamed(_ entry: Entry) -> Entry {
       Entry(
-        renaming(entry.set), at: entry.sequence,
+        renaming(entry.set), number: entry.number, at: entry.sequence,
         properties: entry.properties.map { names in
           Set(names.map { PropertyKey(uuid: renaming($0.uuid), name: $0.name) })
         })
@@ -166,11 +182,13 @@ package struct OwnWrites {
     return lost
   }
 
-  /// Drops all entries, because a full state replaces everything. Returns the replica's last writes of properties
-  /// that were accepted at an unknown sequence.
+  /// Drops all entries, because a full state replaces everything. Returns the writes that were accepted at an unknown
+  /// sequence and are the replica's last ones of their properties.
   mutating func takeUnplaced() -> [(key: String, Write)] {
     defer { self = OwnWrites(limit: limit.sets) }
-    var last: [PropertyKey: Write] = [:]
+    if unplaced.isEmpty { return [] }
+    indexAll()
+    var last = writes
     for entry in unplaced { Self.index(entry, into: &last) }
     var result: [(key: String, Write)] = []
     for entry in unplaced {
@@ -193,12 +211,19 @@ package struct OwnWrites {
 
   /// Indexes assigned values only: operations on collections and counters are not overwritten, nor are values that a
   /// rule merges.
+  ///
+  /// The last write of a property is that of the change set with the highest number. The replica may learn of the
+  /// decisions in another order: the server answers a change set that it has received before at once, while the
+  /// decisions about earlier ones take effect when the replica reaches their sequences, or with a full state.
   private static func index(_ entry: Entry, into writes: inout [PropertyKey: Write]) {
     for fragment in entry.set.fragments where fragment.kind == .change {
-      let write = Write(set: entry.set, fragment: fragment, sequence: entry.sequence)
+      let write = Write(
+        set: entry.set, fragment: fragment, number: entry.number, sequence: entry.sequence)
       for (key, _) in fragment.properties where fragment.bases[key] == nil {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
-        if entry.properties?.contains(name) ?? true { writes[name] = write }
+        guard entry.properties?.contains(name) ?? true else { continue }
+        if let last = writes[name], last.number > entry.number { continue }
+        writes[name] = write
       }
     }
   }
@@ -244,11 +269,14 @@ extension OwnWrites.Entry {
         properties?.insert(PropertyKey(uuid: try name.uuid("model"), name: key))
       }
     }
-    self.init(try ChangeSet(json: set), at: sequence, properties: properties)
+    self.init(
+      try ChangeSet(json: set), number: object["number"]?.wholeNumber ?? 0, at: sequence,
+      properties: properties)
   }
 
   var json: JSONValue {
     var object: JSONObject = ["sequence": .integer(Int64(sequence)), "set": set.json]
+    if number > 0 { object["number"] = .integer(Int64(number)) }
     if let properties {
       object["properties"] = .array(
         properties.map { (model: $0.uuid.wireText, name: $0.name) }.sorted { $0 < $1 }

@@ -261,7 +261,7 @@ extension Replica {
     if isKnown, !set.isInitialContent, sequence != nil || effective != nil {
       let exceptions = replies.indices.filter { !replies[$0].accepts }
       if exceptions.count < fragments.count {
-        losses.ownWrites.accept(set, except: exceptions, at: sequence)
+        losses.ownWrites.accept(set, number: entry.number, except: exceptions, at: sequence)
       }
     }
     batch.decided.append((entry.shared, replies))
