@@ -15,7 +15,7 @@ enum SimulatedRules {
     rules.update(\WorkshopCard.votes, "One at a time") { _, old, new in
       new.votes >= old.votes - 1
     }
-    rules.update(\WorkshopCard.partner, "Nobody is the partner of a part") { _, _, new in
+    rules.update(\WorkshopCard.partner, "A part is no partner") { _, _, new in
       new.partner.map { $0.holders(as: WorkshopBoard.self).isEmpty } != true
     }
     rules.update(\WorkshopBoard.title, "Not that title") { _, _, new in

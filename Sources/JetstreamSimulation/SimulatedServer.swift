@@ -15,7 +15,7 @@ final class SimulatedServer {
   private var front: ServerEngine?
   private var tokens: [ObservationToken] = []
   private let rules: ScopeRules?
-  /// What clients have done although the rules deny it.
+  /// The changes that clients have made although the rules deny them, in words.
   private(set) var violations: [String] = []
   private let journal: SimulatedJournal?
   private let events: Events
