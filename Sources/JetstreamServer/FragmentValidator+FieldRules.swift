@@ -54,6 +54,31 @@ extension FragmentValidator {
     return kept.properties[property.wireName] ?? property.defaultValue
   }
 
+  /// Returns true if a fragment is applied with the additions, before all changes: an addition, unless it becomes a
+  /// change, since the scope has its model; see ``ScopeHost/draft(of:objections:isAtomic:by:)``.
+  func isAppliedAsAddition(_ at: Int) -> Bool {
+    let fragment = fragments[at]
+    return fragment.kind == .add
+      && !(takesOperations && content.sharedModel(fragment.uuid) != nil)
+  }
+
+  /// Returns the value that a fragment with a base leads to. It is merged exactly as in
+  /// ``ScopeHost/draft(of:objections:isAtomic:by:)``: with the value before the change set, whatever other fragments
+  /// write, and only where the draft merges at all. A client chooses both value and base, and would otherwise have one
+  /// value judged and another one applied.
+  func merged(
+    _ value: JSONValue, base: JSONValue, of property: PropertySchema, _ at: Int
+  ) -> JSONValue {
+    let (uuid, kind) = (fragments[at].uuid, fragments[at].kind)
+    let shared = content.sharedModel(uuid)
+    if takesOperations, kind == .add {
+      guard let model = shared ?? memory.departed(uuid) else { return value }
+      return property.putBack(value, onto: model.currentJSON(of: property), base: base)
+    }
+    guard let shared else { return value }
+    return property.merged(value, onto: shared.currentJSON(of: property), base: base)
+  }
+
   /// Returns the class of a model of the scope, of one that may come back, or of one that is added.
   func classSchema(of uuid: UUID) -> ClassSchema? {
     earlierModel(uuid)?.classSchema ?? additions[uuid].flatMap { accepted[$0]?.schema }
@@ -76,9 +101,9 @@ struct RuleJudgement {
   init(of check: FragmentValidator) {
     self.check = check
     // As they are applied: first the additions, then the changes.
-    for kind in [SyncFragment.Kind.add, .change] {
+    for isAddition in [true, false] {
       for at in check.fragments.indices
-      where check.errors[at] == nil && check.fragments[at].kind == kind { judge(at) }
+      where check.errors[at] == nil && check.isAppliedAsAddition(at) == isAddition { judge(at) }
     }
     if check.content.hasUnique { judgeUnique() }
   }
@@ -148,14 +173,9 @@ struct RuleJudgement {
     let fragment = check.fragments[at]
     let name = property.wireName
     if let submitted = entry.properties[name] {
-      var value = property.normalized(submitted) ?? submitted
-      if let before, let base = fragment.bases[name] {
-        value =
-          fragment.kind == .add
-          ? property.putBack(value, onto: before, base: base)
-          : property.merged(value, onto: before, base: base)
-      }
-      return value
+      let value = property.normalized(submitted) ?? submitted
+      guard let base = fragment.bases[name] else { return value }
+      return check.merged(value, base: base, of: property, at)
     }
     let operations = entry.operations[name]
     if !operations.isEmpty {

@@ -102,9 +102,9 @@ extension RuleJudgement {
 
   private func collectionEdits() -> [PropertyKey: Edits] {
     var result: [PropertyKey: Edits] = [:]
-    for kind in [SyncFragment.Kind.add, .change] {
+    for isAddition in [true, false] {
       for at in check.fragments.indices
-      where check.errors[at] == nil && check.fragments[at].kind == kind {
+      where check.errors[at] == nil && check.isAppliedAsAddition(at) == isAddition {
         guard let entry = check.accepted[at], let schema = entry.schema else { continue }
         let uuid = check.fragments[at].uuid
         func add(_ edit: Edit, to property: PropertySchema) {

@@ -118,6 +118,48 @@ struct FieldRuleTests {
     #expect(world.submit([best])[0]?.message.hasPrefix("best has to be at most 10") == true)
   }
 
+  @Test(
+    "An old peer's addition is judged by its own values, whatever it claims to have known",
+    arguments: RuleHosting.allCases)
+  func knownValues(_ hosting: RuleHosting) throws {
+    let world = try RuleWorld(hosting)
+    let product = world.product(["author": "Ada", "sku": "a"])
+    _ = world.product(["sku": "b"])
+    for values: JSONObject in [["author": "Eve"], ["quantity": 500], ["sku": "b"]] {
+      var addition = world.add(product, values)
+      addition.bases = values
+      #expect(world.submit([addition], version: 1)[0]?.type == "field-rule")
+    }
+    #expect(world.value("author", of: product) == "Ada")
+    #expect(world.value("quantity", of: product) == 1 && world.value("sku", of: product) == "a")
+    // One that comes back is no other matter.
+    #expect(world.submit([world.remove(product)]) == [nil])
+    var back = world.add(product, ["author": "Eve"])
+    back.bases = ["author": "Eve"]
+    let whole = world.change(world.root, ["products": .models(product)])
+    #expect(world.submit([back, whole], version: 1)[0]?.type == "field-rule")
+  }
+
+  @Test(
+    "A value is judged as merged with the state before the change set",
+    arguments: RuleHosting.allCases)
+  func mergingTwice(_ hosting: RuleHosting) throws {
+    let world = try RuleWorld(hosting)
+    let product = world.product(["tags": ["a", "b", "c"]])
+    let twice = [
+      world.change(product, ["tags": []], bases: ["tags": ["a", "b", "c"]]),
+      world.change(product, ["tags": ["d"]], bases: ["tags": []]),
+    ]
+    #expect(world.submit(twice)[1]?.type == "field-rule")
+    #expect(world.submit([world.change(world.root, ["visits": 50])]) == [nil])
+    var additions = [world.add(world.root, ["visits": 0], "Shop")]
+    additions.append(world.add(world.root, ["visits": 100], "Shop"))
+    additions[0].bases = ["visits": 50]
+    additions[1].bases = ["visits": 0]
+    #expect(world.submit(additions)[1]?.type == "field-rule")
+    #expect(world.value("visits", of: world.root) == 0)
+  }
+
   @Test("Null is no value", arguments: RuleHosting.allCases)
   func null(_ hosting: RuleHosting) throws {
     let world = try RuleWorld(hosting)

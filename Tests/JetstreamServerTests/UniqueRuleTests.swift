@@ -132,6 +132,18 @@ struct UniqueRuleTests {
     #expect(isAccepted(world.submit(back)) == [false, false])
   }
 
+  @Test(
+    "An addition of a model that the scope has is judged in its place among the changes",
+    arguments: RuleHosting.allCases)
+  func addedAgain(_ hosting: RuleHosting) throws {
+    let world = try RuleWorld(hosting)
+    let (one, two) = (world.product(["sku": "a"]), world.product(["sku": "b"]))
+    // The addition is applied behind the change.
+    let replies = world.submit([world.change(two, ["sku": "c"]), world.add(two, ["sku": "a"])])
+    #expect(replies[1]?.type == "field-rule")
+    #expect([one, two].map { world.value("sku", of: $0) } == ["a", "c"])
+  }
+
   @Test("Equal values of the server's own app stay, and others are judged")
   func ownWrites() throws {
     let world = try RuleWorld(.classes)
