@@ -159,8 +159,9 @@ struct RuleJudgement {
     if rules.isImmutable, let earlier, !isFirstOfRoot(property, uuid, earlier) {
       return FieldRules.immutableProblem(called: name, of: schema.wireName)
     }
-    return submitted.flatMap { rules.problem(with: $0, called: name) }
-      ?? rules.problem(with: value, called: name)
+    if let submitted, let problem = rules.problem(with: submitted, called: name) { return problem }
+    // A long text is matched only once.
+    return submitted == value ? nil : rules.problem(with: value, called: name)
   }
 
   /// Returns the value that a property has after a fragment; nil if the fragment does not write it.
