@@ -236,6 +236,34 @@ struct ScopeRulesTests {
     #expect(world.canvas.shapes == [shape] && world.scope.count == 2)
   }
 
+  @Test(
+    "Many models of which one set lets go are judged in the time of their number",
+    .timeLimit(.minutes(2)))
+  func manyBelowMany() throws {
+    var rules = ScopeRules()
+    rules.delete(Shape.self, "Never") { _, shape in shape.label != "common" }
+    let tests = ScopeRulesTests(rules)
+    let (canvas, common) = (tests.world.canvas, Shape())
+    common.label = "common"
+    canvas.hidden.append(common)
+    // Each of them holds the same model, so that it has as many holders as are removed at once.
+    let shapes = (0..<20_000).map { _ in Shape() }
+    for shape in shapes { shape.parts.append(common) }
+    canvas.shapes.append(contentsOf: shapes)
+    tests.world.scope.flush()
+    let scope = TentativeScope(
+      of: [
+        SyncFragment(
+          .change, uuid: canvas.uuid, className: "Canvas", properties: [:],
+          operations: ["shapes": shapes.map { .remove($0.uuid) }])
+      ], in: ModelContent(tests.world.scope)
+    ) { _ in nil }
+    let deleted = Differences(in: scope).all.filter {
+      if case .deleted = $0.kind { true } else { false }
+    }
+    #expect(deleted.count == shapes.count)
+  }
+
   @Test("The nearest class with a rule decides, and a property before its class")
   func precedence() {
     final class Star: Shape { @Property var points = 5 }

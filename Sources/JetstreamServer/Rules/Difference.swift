@@ -34,6 +34,8 @@ struct Differences {
   /// The fragments with which properties begin to hold a model, and cease to.
   private var gained: [UUID: [(holder: PropertyKey, fragments: [Int])]] = [:]
   private var lost: [UUID: [(holder: PropertyKey, fragments: [Int])]] = [:]
+  /// True for the models that the root would lead to, and false for the others, as far as that was asked.
+  private var reachable: [UUID: Bool] = [:]
 
   init(in scope: TentativeScope) {
     self.scope = scope
@@ -43,7 +45,7 @@ struct Differences {
     let arrivals = gained.isEmpty ? [] : findArrivals()
     let gone = lost.isEmpty ? [] : noteDepartures()
     // What would come in below a model that leaves does not come in.
-    all += gone.isEmpty ? arrivals : arrivals.filter { isReachable($0.model, without: gone) }
+    for arrival in arrivals where gone.isEmpty || isReachable(arrival.model) { all.append(arrival) }
   }
 
   // MARK: Values
@@ -109,7 +111,7 @@ struct Differences {
       if let known = isIn[uuid] {
         state = known
       } else {
-        let isHeld = scope[uuid].map { scope.holders(of: $0).contains(key) } ?? false
+        let isHeld = scope[uuid].map { scope.isHeld($0, by: key) } ?? false
         state = (isHeld, isHeld, false)
         order.append(uuid)
       }
@@ -194,7 +196,7 @@ struct Differences {
     var gone: Set<UUID> = []
     while let (uuid, fragments) = open.popLast() {
       guard let model = scope[uuid], model.isShared, !gone.contains(uuid),
-        !isReachable(model, without: gone)
+        !isReachable(model)
       else { continue }
       gone.insert(uuid)
       all.append(Difference(kind: .deleted, model: model, fragments: fragments))
@@ -203,22 +205,40 @@ struct Differences {
     return gone
   }
 
-  /// Returns true if the root would lead to a model. Cost: O(n) in the models above it.
-  private func isReachable(_ model: TentativeModel, without gone: Set<UUID>) -> Bool {
+  /// Returns true if the root would lead to a model. Cost: O(n) in the models above it and their holders, for all calls
+  /// together: what was found of the models on the way is remembered, since the same ones may be above a thousand models
+  /// of which a change set lets go.
+  private mutating func isReachable(_ model: TentativeModel) -> Bool {
     guard let root = scope.root?.uuid else { return false }
+    if model.uuid == root { return true }
+    if let known = reachable[model.uuid] { return known }
     var seen: Set<UUID> = [model.uuid]
-    var open = [model]
-    while let next = open.popLast() {
-      if next.uuid == root { return true }
-      let left = lost[next.uuid]
-      var above = gained[next.uuid]?.map(\.holder.uuid) ?? []
-      for holder in scope.holders(of: next) {
-        if left?.contains(where: { $0.holder == holder }) != true { above.append(holder.uuid) }
+    // The models that were left behind may have led to one on the path, which is only known at the end.
+    var below: [UUID: [UUID]] = [:]
+    var path = [(model: model.uuid, above: holders(above: model))]
+    var isFound = false
+    while !isFound, let last = path.indices.last {
+      guard let next = path[last].above.popLast() else {
+        path.removeLast()
+        continue
       }
-      for uuid in above where !gone.contains(uuid) && seen.insert(uuid).inserted {
-        if let holder = scope[uuid] { open.append(holder) }
-      }
+      isFound = next == root || reachable[next] == true
+      below[next, default: []].append(path[last].model)
+      guard !isFound, reachable[next] == nil, seen.insert(next).inserted else { continue }
+      if let holder = scope[next] { path.append((next, holders(above: holder))) }
     }
-    return false
+    var open = isFound ? path.map(\.model) : []
+    while let next = open.popLast() {
+      if reachable.updateValue(true, forKey: next) != true { open += below[next] ?? [] }
+    }
+    for uuid in seen where reachable[uuid] == nil { reachable[uuid] = false }
+    return isFound
+  }
+
+  /// Returns the models that would hold one.
+  private func holders(above model: TentativeModel) -> [UUID] {
+    let left = Set(lost[model.uuid]?.map(\.holder) ?? [])
+    let stays = scope.holders(of: model).filter { !left.contains($0) }
+    return (gained[model.uuid] ?? []).map(\.holder.uuid) + stays.map(\.uuid)
   }
 }

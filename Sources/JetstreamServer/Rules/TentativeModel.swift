@@ -25,6 +25,15 @@ final class TentativeModel {
   /// True if there are fragments of the model.
   private(set) var isWritten = false
   private(set) var writes: [Write] = []
+  /// The indices of the writes: a fragment may write any number of entries of a dictionary.
+  private var places: [Place: Int] = [:]
+
+  private struct Place: Hashable {
+    let index: Int
+    let entryKey: String?
+
+    init(_ property: PropertySchema) { (index, entryKey) = (property.index, property.entryKey) }
+  }
 
   init(_ uuid: UUID, _ schema: ClassSchema, current: (any HostedModel)?, isShared: Bool) {
     (self.uuid, self.schema) = (uuid, schema)
@@ -67,13 +76,12 @@ final class TentativeModel {
     }
     var write = Write(property: property, fragments: [index])
     change(&write)
+    places[Place(property)] = writes.count
     writes.append(write)
   }
 
   private func place(of property: PropertySchema) -> Int? {
-    writes.firstIndex {
-      $0.property.index == property.index && $0.property.entryKey == property.entryKey
-    }
+    places[Place(property)]
   }
 
   /// Returns the change of a property; nil if it stays as it is.

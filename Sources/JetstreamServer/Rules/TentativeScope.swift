@@ -10,6 +10,8 @@ final class TentativeScope {
   /// Finds models that have left and may come back.
   private let departed: (UUID) -> (any HostedModel)?
   private var models: [UUID: TentativeModel] = [:]
+  /// The properties that hold models, as far as that was asked.
+  private var held: [UUID: Set<PropertyKey>] = [:]
   /// The models that fragments write, in the order of the first of these.
   private(set) var written: [TentativeModel] = []
   /// The fragments with properties or of classes that the scope does not know.
@@ -66,5 +68,13 @@ final class TentativeScope {
   func holders(of model: TentativeModel) -> [PropertyKey] {
     guard model.isShared, let current = model.current else { return [] }
     return content.holders(of: current)
+  }
+
+  /// Returns true if a property holds a model now. Cost: O(n) in the holders of the model, once.
+  func isHeld(_ model: TentativeModel, by key: PropertyKey) -> Bool {
+    if let known = held[model.uuid] { return known.contains(key) }
+    let holders = Set(holders(of: model))
+    held[model.uuid] = holders
+    return holders.contains(key)
   }
 }
