@@ -237,6 +237,33 @@ struct ScopeRulesTests {
   }
 
   @Test(
+    "Where no rule can speak of unknown content, a model of it gets into no known property",
+    arguments: [false, true])
+  func unknownElements(areAllowed: Bool) throws {
+    var rules = ScopeRules()
+    rules.allowsUnknownContent = areAllowed
+    let tests = ScopeRulesTests(rules, unknown: .keep)
+    let (world, bob, circle) = (tests.world, tests.peer("bob"), UUID())
+    let host = try #require(world.server.hosts.values.first)
+    let book = host.policy.rules
+    // An unknown property holds it, from the time before the rules.
+    host.policy.rules = nil
+    let replies = bob.submit([
+      SyncFragment(.add, uuid: circle, className: "Circle", properties: [:]),
+      tests.change(world.canvas, ["extra": tests.list(circle)]),
+    ])
+    host.policy.rules = book
+    #expect(replies.map(\.error) == [nil, nil] && world.scope.unknownModel(circle) != nil)
+    for fragment in [
+      tests.edit(world.canvas, "hidden", .insert(circle, .end)),
+      tests.change(world.canvas, ["named/b": .string(circle.wireText)]),
+    ] {
+      let denied = WireError.notPermitted(to: "write what the scope does not know")
+      #expect(bob.submit([fragment]).map(\.error) == [areAllowed ? nil : denied])
+    }
+  }
+
+  @Test(
     "Many models of which one set lets go are judged in the time of their number",
     .timeLimit(.minutes(2)))
   func manyBelowMany() throws {

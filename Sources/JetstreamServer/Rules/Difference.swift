@@ -31,6 +31,8 @@ struct Difference {
 struct Differences {
   private let scope: TentativeScope
   private(set) var all: [Difference] = []
+  /// The fragments that put models of unknown classes into properties, or take them out; no rule can speak of these.
+  private(set) var unknown: [Int] = []
   /// The fragments with which properties begin to hold a model, and cease to.
   private var gained: [UUID: [(holder: PropertyKey, fragments: [Int])]] = [:]
   private var lost: [UUID: [(holder: PropertyKey, fragments: [Int])]] = [:]
@@ -67,12 +69,8 @@ struct Differences {
       if property.entryKey == nil {
         if model.current != nil { add(.updated(property), to: model, write) }
       } else if model.isShared {
-        if let child = held.old.flatMap({ scope[$0] }) {
-          add(.removed(child, property), to: model, write)
-        }
-        if let child = held.new.flatMap({ scope[$0] }) {
-          add(.inserted(child, property), to: model, write)
-        }
+        if let old = held.old { add({ .removed($0, property) }, old, to: model, write) }
+        if let new = held.new { add({ .inserted($0, property) }, new, to: model, write) }
       }
       if model.isShared { noteHolders(write, of: model, lost: held.old, gained: held.new) }
     case .collection:
@@ -107,6 +105,10 @@ struct Differences {
     var order: [UUID] = []
     for operation in write.operations {
       guard let uuid = operation.model else { continue }
+      if scope.isUnknown(uuid) {
+        unknown += write.fragments
+        continue
+      }
       var state: (before: Bool, after: Bool, isMoved: Bool)
       if let known = isIn[uuid] {
         state = known
@@ -136,27 +138,35 @@ struct Differences {
   private mutating func insert(
     _ uuid: UUID, _ write: TentativeModel.Write, of model: TentativeModel
   ) {
-    if let child = scope[uuid] { add(.inserted(child, write.property), to: model, write) }
+    add({ .inserted($0, write.property) }, uuid, to: model, write)
     noteHolders(write, of: model, lost: nil, gained: uuid)
   }
 
   private mutating func remove(
     _ uuid: UUID, _ write: TentativeModel.Write, of model: TentativeModel
   ) {
-    if let child = scope[uuid] { add(.removed(child, write.property), to: model, write) }
+    add({ .removed($0, write.property) }, uuid, to: model, write)
     noteHolders(write, of: model, lost: uuid, gained: nil)
   }
 
   private mutating func move(
     _ uuid: UUID, _ write: TentativeModel.Write, of model: TentativeModel
   ) {
-    if let child = scope[uuid] { add(.moved(child, write.property), to: model, write) }
+    add({ .moved($0, write.property) }, uuid, to: model, write)
   }
 
   private mutating func add(
     _ kind: Difference.Kind, to model: TentativeModel, _ write: TentativeModel.Write
   ) {
     all.append(Difference(kind: kind, model: model, fragments: write.fragments))
+  }
+
+  private mutating func add(
+    _ kind: (TentativeModel) -> Difference.Kind, _ child: UUID, to model: TentativeModel,
+    _ write: TentativeModel.Write
+  ) {
+    if let child = scope[child] { return add(kind(child), to: model, write) }
+    if scope.isUnknown(child) { unknown += write.fragments }
   }
 
   // MARK: Coming and going

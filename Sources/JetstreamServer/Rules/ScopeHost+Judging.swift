@@ -65,14 +65,14 @@ extension ScopeHost {
     to draft: Draft, by session: SessionInfo, _ book: RuleBook
   ) -> (errors: [Int: WireError], problem: String?) {
     let scope = TentativeScope(of: draft.effective, in: content) { [self] in departed($0) }
+    let differences = Differences(in: scope)
     var errors: [Int: WireError] = [:]
     if !book.rules.allowsUnknownContent {
-      for index in scope.unknown {
+      for index in scope.unknown + differences.unknown {
         errors[draft.positions[index]] = .notPermitted(to: "write what the scope does not know")
       }
     }
     // The denied additions first: what refers to one is rejected as its consequence, and not for a reason of its own.
-    let differences = Differences(in: scope).all
     let question = ScopeRules.Question(by: session, in: scope)
     var denied: Set<UUID> = []
     func judge(_ difference: Difference) {
@@ -87,8 +87,8 @@ extension ScopeHost {
         errors[at] = errors[at] ?? error
       }
     }
-    for difference in differences where difference.isCreation { judge(difference) }
-    for difference in differences where !difference.isCreation {
+    for difference in differences.all where difference.isCreation { judge(difference) }
+    for difference in differences.all where !difference.isCreation {
       if case .inserted(let child, _) = difference.kind, denied.contains(child.uuid) { continue }
       judge(difference)
     }

@@ -64,6 +64,9 @@ final class TentativeScope {
     return model
   }
 
+  /// Returns true for a model that the scope keeps without knowing its class.
+  func isUnknown(_ uuid: UUID) -> Bool { content.unknownModel(uuid) != nil }
+
   /// Returns the synced properties, and the entries of dictionaries, that hold a model now.
   func holders(of model: TentativeModel) -> [PropertyKey] {
     guard model.isShared, let current = model.current else { return [] }
