@@ -66,6 +66,26 @@ struct ScopeLimitTests {
     #expect(world.limitHits == [.modelsPerScope: 2])
   }
 
+  @Test("Models that come back count, with all below them")
+  func comeBack() {
+    let world = world { $0.modelsPerScope = 4 }
+    let (peer, outer) = (RawPeer.joined(world, protocol: 2), Shape())
+    for _ in 0..<2 { outer.parts.append(Shape()) }
+    world.canvas.shapes.append(outer)
+    world.scope.flush()
+    func edit(_ operation: PropertyOperation) -> WireError? {
+      let fragment = SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas", properties: [:],
+        operations: ["shapes": [operation]])
+      return peer.submit([fragment])[0].error
+    }
+    #expect(edit(.remove(outer.uuid)) == nil && edit(.insert(outer.uuid, .end)) == nil)
+    #expect(edit(.remove(outer.uuid)) == nil)
+    #expect(peer.submit(adding(1, to: world.canvas)).allSatisfy { $0.error == nil })
+    #expect(edit(.insert(outer.uuid, .end))?.type == "scope-full")
+    #expect(world.scope.count == 2 && world.limitHits == [.modelsPerScope: 1])
+  }
+
   @Test("The app's own models are not limited, and count")
   func ownModels() {
     let world = world { $0.modelsPerScope = 3 }

@@ -1,3 +1,4 @@
+import Foundation
 import Jetstream
 
 /// The size of a scope, for the limits on it.
@@ -17,6 +18,29 @@ extension ScopeHost {
   func estimatedBytes(of models: Int) -> Int {
     stream.bytesPerModel.map { Int(min($0 * Double(models), 1e18)) } ?? 0
   }
+
+  /// Returns the number of models that fragments would bring in: those that they add, and those that have left and that
+  /// they name, with all below them. Cost: O(n) in the fragments and in the result, which is not counted beyond one more
+  /// than `most`.
+  func arrivals(by fragments: [SyncFragment], upTo most: Int) -> Int {
+    let added = Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid))
+    var open = fragments.flatMap { fragment in
+      (fragment.kind == .add ? [fragment.uuid] : [])
+        + fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
+        + fragment.properties.flatMap { FragmentValidator.uuids(in: $0.value) }
+    }
+    var found: Set<UUID> = []
+    while found.count <= most, let uuid = open.popLast() {
+      guard !found.contains(uuid), content.sharedModel(uuid) == nil else { continue }
+      if let model = departed(uuid) {
+        found.insert(uuid)
+        content.forEachChild(of: model) { open.append($0) }
+      } else if added.contains(uuid) {
+        found.insert(uuid)
+      }
+    }
+    return found.count
+  }
 }
 
 extension ServerEngine {
@@ -30,14 +54,15 @@ extension ServerEngine {
     )
     if mostModels == nil, mostBytes == nil { return nil }
     let models = host.modelCount
-    let mayBeTooMany = mostModels.map { models + sync.fragments.count > $0 } ?? false
+    // What has left comes back with a single insertion, with all below it.
+    let mostArrivals = sync.fragments.count + host.tombstones.models.count
+    let mayBeTooMany = mostModels.map { models + mostArrivals > $0 } ?? false
     let isTooLarge = mostBytes.map { host.estimatedBytes(of: models) + bytes > $0 } ?? false
     guard mayBeTooMany || isTooLarge else { return nil }
-    let additions = sync.fragments.count {
-      $0.kind == .add && host.content.sharedModel($0.uuid) == nil
-    }
-    if additions == 0 { return nil }
-    if let mostModels, models + additions > mostModels { return .modelsPerScope }
+    let room = mostModels.map { max(0, $0 - models) } ?? 0
+    let arrivals = host.arrivals(by: sync.fragments, upTo: room)
+    if arrivals == 0 { return nil }
+    if mostModels != nil, arrivals > room { return .modelsPerScope }
     return isTooLarge ? .bytesPerScope : nil
   }
 }
