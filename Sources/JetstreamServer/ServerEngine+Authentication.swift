@@ -60,18 +60,15 @@ extension ServerEngine {
 
   private func admit(_ id: Int, as principal: Principal?) {
     guard case .authenticating(let asked)? = connections[id] else { return }
+    if let error = objection(to: principal, of: asked) { return deny(id, error) }
+    // Only a client that gets a session has another one end for it.
     if let error = objection(toSessionOf: principal, from: asked.info.request) {
       return deny(id, error)
     }
     // The app may have heard of the end of another session, and revoked the principal.
     guard case .authenticating(let applicant)? = connections[id] else { return }
-    if let principal, applicant.revoked.contains(principal.id) {
-      return deny(id, .notYou("The credentials were revoked"))
-    }
-    let remaining = principal?.expiry.flatMap { expiry in
-      hooks.date().map { Duration.seconds(expiry.timeIntervalSince($0)) }
-    }
-    if let remaining, remaining <= .zero { return deny(id, .credentialsExpired) }
+    if let error = objection(to: principal, of: applicant) { return deny(id, error) }
+    let remaining = remainingTime(of: principal)
     var info = applicant.info
     info.principal = principal
     let session = begin(info, version: applicant.version, on: id)
@@ -84,6 +81,21 @@ extension ServerEngine {
       session,
       .sessionCreateReply(
         SessionCreateReply(sessionToken: info.token, protocol: version > 1 ? version : nil)))
+  }
+
+  /// Returns the error with which a client gets no session for its principal; nil if it gets one.
+  private func objection(to principal: Principal?, of applicant: Applicant) -> WireError? {
+    if let principal, applicant.revoked.contains(principal.id) {
+      return .notYou("The credentials were revoked")
+    }
+    return remainingTime(of: principal).map { $0 <= .zero } == true ? .credentialsExpired : nil
+  }
+
+  /// Returns the time for which the credentials of a principal hold; nil if they do not expire.
+  private func remainingTime(of principal: Principal?) -> Duration? {
+    principal?.expiry.flatMap { expiry in
+      hooks.date().map { Duration.seconds(expiry.timeIntervalSince($0)) }
+    }
   }
 
   /// Sends a client that it gets no session.

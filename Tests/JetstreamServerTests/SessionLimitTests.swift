@@ -1,3 +1,4 @@
+import Foundation
 import Jetstream
 import Testing
 
@@ -87,6 +88,19 @@ struct SessionLimitTests {
     #expect(RawPeer(world).createSession(as: "Trent")?.type == "too-many-sessions-of-principal")
     #expect(world.server.sessionCount == 4)
     expectUnharmed(client)
+  }
+
+  @Test("A client whose credentials have expired takes the place of no other session")
+  func expiredReplacement() {
+    let world = world { $0.sessionsPerPrincipal = 1 }
+    let peer = RawPeer(world)
+    #expect(peer.createSession(as: "Trent") == nil)
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    world.cut(peer.link)
+    world.date = Date()
+    world.authenticate = { _ in .accepted(Principal("Trent", expiry: .distantPast)) }
+    #expect(RawPeer(world).createSession() == .credentialsExpired)
+    #expect(world.server.sessionInfos.map(\.token) == [peer.token])
   }
 
   @Test("Sessions from one address are limited, and a network of IPv6 counts as one address")
