@@ -185,20 +185,23 @@ package final class ServerEngine {
   ) -> Duration {
     self.now = now
     isHandling = true
+    var sender: ServerSession?
     for input in inputs {
+      // A message that ends the connection does not let its session off what came before.
+      if case .session(let session)? = connections[id] { sender = session }
       switch input {
       case .frame(let frame): received(frame, on: id)
       case .probed: probed(id)
       }
     }
-    var pause = Duration.zero
     if case .session(let session)? = connections[id] {
       answerOpenFetches(of: session)
-      pause = charge(session)
+      sender = session
     }
+    let pause = sender.map { $0.link.hasEnded ? .zero : charge($0) } ?? .zero
     isHandling = false
     if endsTurn { flush() }
-    return pause
+    return connections[id] == nil ? .zero : pause
   }
 
   /// Sends everything that the inputs of this turn have led to.

@@ -159,6 +159,22 @@ struct RateTests {
     #expect(world.server.pause(on: again.link.id) == .zero)
   }
 
+  @Test("What a connection sends in front of an invalid message is charged as well")
+  func invalid() {
+    let world = world { $0.changeSetsPerSecond = 10 }
+    let peer = RawPeer.joined(world, protocol: 2)
+    let root = world.canvas.uuid.wireText
+    let model = #""uuid":"\#(root)","clsName":"Canvas""#
+    let change = #"{"type":"change",\#(model),"properties":{"likes":1}}"#
+    let target = #""scopeIndex":\#(peer.scopeIndex),"fragments":[\#(change)]"#
+    let sets = (2..<142).map { #"{"type":"ScopeSync","index":\#($0),\#(target)}"# }
+    peer.send("[" + sets.joined(separator: ",") + #",{"type":"ScopeLeave","index":142}]"#)
+    #expect(world.canvas.likes == 1 && peer.close?.code == 1007)
+    let again = RawPeer(world, params: ["sessiontoken": peer.token!])
+    #expect(world.server.pause(on: again.link.id) == .seconds(4))
+    #expect(world.limitHits == [.changeSetsPerSecond: 1])
+  }
+
   @Test("A session does not expire while its connection is left unread")
   func expiry() {
     let world = world { $0.changeSetsPerSecond = 1 }
