@@ -186,6 +186,12 @@ final class EngineRunner {
     engine.closed(id, now: ticker.now)
   }
 
+  /// Takes note that a connection is left unread on purpose. Returns false if it is not open any more.
+  func rests(on id: Int) -> Bool {
+    engine.rests(on: id, now: ticker.now)
+    return connections[id] != nil
+  }
+
   /// Returns the connection with a number, if it is open.
   func connection(_ id: Int) -> (any ServerConnection)? { connections[id] }
 

@@ -98,7 +98,9 @@ struct ServerPipe: Sendable {
     while pause > .zero {
       try? await Task.sleep(for: min(pause, Self.longestRest))
       pause -= Self.longestRest
-      let isOpen = await server.perform { $0.runner.connection(id) != nil }
+      let isOpen = await server.perform { $0.runner.rests(on: id) }
+      // Nothing is read of the other channels, either.
+      for shard in shards.all { shard.perform { $0.rests(on: id) } }
       guard let isOpen else { return false }
       if !isOpen { return true }
     }

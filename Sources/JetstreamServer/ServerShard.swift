@@ -107,6 +107,9 @@ actor ServerShard {
 
   func closed(_ id: Int) { runner?.closed(id) }
 
+  /// Takes note that a connection is left unread on purpose.
+  func rests(on id: Int) { _ = runner?.rests(on: id) }
+
   /// Ends a session that the server has ended.
   func end(_ token: String) { runner?.endSession(token) }
 

@@ -175,6 +175,33 @@ struct RateTests {
     #expect(world.limitHits == [.changeSetsPerSecond: 1])
   }
 
+  @Test("A session that is held up on another connection does not expire meanwhile")
+  func resumedExpiry() {
+    let world = world { $0.changeSetsPerSecond = 1 }
+    let peer = RawPeer.joined(world, protocol: 2)
+    #expect(send(1_010, from: peer) == .seconds(1_000))
+    world.cut(peer.link)
+    let again = RawPeer(world, params: ["sessiontoken": peer.token!])
+    #expect(world.server.pause(on: again.link.id) == .seconds(1_000))
+    world.advance(by: .seconds(1_590))
+    #expect(world.server.sessionCount == 1)
+    world.advance(by: .seconds(20))
+    #expect(world.server.sessionCount == 0)
+  }
+
+  @Test("A session does not expire in a channel while another one has its connection left unread")
+  func expiryInOtherChannel() {
+    let world = world { _ in }
+    let peer = RawPeer.joined(world, protocol: 2)
+    for _ in 0..<2 {
+      world.advance(by: .seconds(590))
+      world.server.rests(on: peer.link.id, now: world.now)
+    }
+    #expect(world.server.sessionCount == 1)
+    world.advance(by: .seconds(610))
+    #expect(world.server.sessionCount == 0)
+  }
+
   @Test("A session does not expire while its connection is left unread")
   func expiry() {
     let world = world { $0.changeSetsPerSecond = 1 }

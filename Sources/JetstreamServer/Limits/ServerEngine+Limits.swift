@@ -27,7 +27,22 @@ extension ServerEngine {
   /// sent too much: it is not let off by a reconnection.
   package func pause(on id: Int) -> Duration {
     guard case .session(let session)? = connections[id] else { return .zero }
-    return max(.zero, session.traffic.heldUntil - now)
+    let pause = max(.zero, session.traffic.heldUntil - now)
+    // The new connection has given the session the time that any other has.
+    if pause > .zero { keep(session, until: session.traffic.heldUntil + configuration.expiry) }
+    return pause
+  }
+
+  /// Takes note that a connection is left unread on purpose, maybe for what its session has sent in another channel: the
+  /// session does not expire meanwhile.
+  package func rests(on id: Int, now: Duration) {
+    self.now = now
+    guard case .session(let session)? = connections[id] else { return }
+    keep(session, until: now + configuration.expiry)
+  }
+
+  private func keep(_ session: ServerSession, until time: Duration) {
+    session.expiresAt = max(session.expiresAt, time)
   }
 
   // MARK: Sessions
