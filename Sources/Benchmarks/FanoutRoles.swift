@@ -78,7 +78,7 @@ private actor FanoutServer {
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
   func run() async {
-    let server = Server()
+    let server = Server(configuration: .forOneAddress)
     self.server = server
     server.host(Scope(name: "Billboard", root: Billboard()))
     guard let port = try? await server.listen() else {

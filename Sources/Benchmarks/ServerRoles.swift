@@ -54,6 +54,17 @@ enum ServerRole {
   }
 }
 
+extension Server.Configuration {
+  /// A configuration for loads that all come from this machine.
+  static var forOneAddress: Self {
+    var result = Self()
+    result.limits.handshakes = nil
+    result.limits.handshakesPerAddress = nil
+    result.limits.sessionsPerAddress = nil
+    return result
+  }
+}
+
 /// The server, on an event loop.
 private actor Rooms {
   private let loop = EventLoop.next()
@@ -62,7 +73,7 @@ private actor Rooms {
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
   func run(_ scopes: Int, _ models: Int, _ folder: String?) async {
-    let server = Server()
+    let server = Server(configuration: .forOneAddress)
     self.server = server
     for number in 0..<scopes {
       let canvas = Shape.canvas(of: number == 0 ? models : 256).0
@@ -94,7 +105,7 @@ private actor SpreadRooms {
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
   func run(_ scopes: Int, _ loops: Int) async throws {
-    var configuration = Server.Configuration()
+    var configuration = Server.Configuration.forOneAddress
     configuration.scopeLoops = loops
     let server = Server(configuration: configuration)
     self.server = server

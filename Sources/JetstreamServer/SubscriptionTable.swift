@@ -73,7 +73,9 @@ struct SubscriptionTable {
 
   /// Notes that a scope is taken from a session of version 2.
   mutating func takeAway(_ subscription: Subscription, toldWith message: Int) {
-    takenAway[subscription.index] = TakenAway(message: message)
+    // It may be taken once more before the client knows of the first time.
+    let firstDropped = takenAway[subscription.index]?.firstDropped
+    takenAway[subscription.index] = TakenAway(message: message, firstDropped: firstDropped)
   }
 
   /// Returns true if a change set is dropped, because the client may not have known that its scope was taken from it when it

@@ -41,7 +41,8 @@ public struct ScopeRules: Sendable {
   /// The answer to a change of which no rule speaks.
   let otherwise: Verdict
   /// True if clients may write properties and models of classes that the scope does not know, provided that the scope keeps
-  /// them (``UnknownContent/keep``). No rule can speak of these.
+  /// them (``UnknownContent/keep``). No rule can speak of these, also where they are inserted into a collection whose
+  /// insertions are judged otherwise: give it only to scopes whose users trust each other that far.
   public var allowsUnknownContent = false
   private(set) var rules: [Key: [Rule]] = [:]
   private(set) var reviews: [@Sendable (inout ProposedChangeSet) throws -> Void] = []
