@@ -92,7 +92,7 @@ struct DifferenceTests {
     return result
   }
 
-  @Test("They are those between the state before and the state after", arguments: UInt64(1)...60)
+  @Test("They are those between the state before and the state after", arguments: UInt64(1)...24)
   func sameAsStates(seed: UInt64) throws {
     var source = FragmentSource(seed: seed)
     let plot = Plot()
