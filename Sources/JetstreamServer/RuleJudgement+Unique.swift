@@ -48,7 +48,7 @@ extension RuleJudgement {
       case .insert(let uuid): if counts[uuid] == nil { add(uuid, at) }
       case .remove(let uuid): remove(uuid)
       case .all(let uuids):
-        // What is not named stays: others may have inserted it in the meantime, so that it is merged.
+        // Elements that are not named stay: others may have inserted them in the meantime.
         for uuid in uuids where counts[uuid] == nil { add(uuid, at) }
       case .entry(let property, let uuid):
         let old = entries[property.wireName] ?? Self.model(of: property, holder)

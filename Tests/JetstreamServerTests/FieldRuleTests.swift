@@ -58,7 +58,7 @@ struct FieldRuleTests {
       ],
       version: 1)
     #expect(old[0]?.message == problem && old[1] != nil)
-    // What is set later in the change set is only judged on top.
+    // A later value in the change set is judged besides.
     let replies = world.submit([
       world.add(full, ["text": "a"], "Remark"), world.insert(full, into: "notes"),
     ])

@@ -232,7 +232,7 @@ struct UnreadConnectionTests {
       }
       try peer.send("[" + (2..<222).map(change).joined(separator: ",") + "]")
       let early = try await peer.replies(to: 221)
-      // What has come with the first frame would be read together with it.
+      // A frame that had come with the first one would be read together with it.
       try peer.send(change(222))
       let late = try await peer.replies(to: 222)
       #expect(early.map(\.error) == [nil] && late.map(\.error) == [nil])

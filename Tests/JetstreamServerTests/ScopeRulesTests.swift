@@ -47,7 +47,7 @@ struct ScopeRulesTests {
 
   init() { self.init(ownerRules()) }
 
-  /// What the operator is told of rules.
+  /// The diagnostics that rules have caused.
   private var complaints: [String] { world.log.filter { $0.contains("could not judge") } }
 
   private func peer(_ user: String, version: Int = 2) -> RawPeer {

@@ -12,9 +12,3 @@ final class LimitHits: Sendable {
     return Dictionary(uniqueKeysWithValues: counts.map { ($0.key.rawValue, $0.value) })
   }
 }
-
-extension Server {
-  /// The number of times that clients have reached each limit since the server was made, by the name of its property in
-  /// ``Configuration/Limits-swift.struct``. Limits that were never reached are left out.
-  public var limitHits: [String: Int] { shards.hits.byName }
-}

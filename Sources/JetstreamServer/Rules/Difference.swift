@@ -46,7 +46,7 @@ struct Differences {
     }
     let arrivals = gained.isEmpty ? [] : findArrivals()
     let gone = lost.isEmpty ? [] : noteDepartures()
-    // What would come in below a model that leaves does not come in.
+    // Models that would come in below one that leaves do not come in.
     for arrival in arrivals where gone.isEmpty || isReachable(arrival.model) { all.append(arrival) }
   }
 
@@ -63,7 +63,7 @@ struct Differences {
       let old = model.isShared ? model.oldValue(of: property) : .null
       let new = model.newValue(by: write)
       let held = (
-        old: FragmentValidator.uuids(in: old).first, new: FragmentValidator.uuids(in: new).first
+        old: TentativeModel.model(in: old), new: TentativeModel.model(in: new)
       )
       if held.old == held.new { return }
       if property.entryKey == nil {
@@ -74,7 +74,7 @@ struct Differences {
       }
       if model.isShared { noteHolders(write, of: model, lost: held.old, gained: held.new) }
     case .collection:
-      // What a model holds that is not in the scope becomes a part of it when the model does.
+      // The children of a model that is not in the scope come in with it.
       if model.isShared { noteCollection(write, of: model) }
     case .dictionary: return
     }

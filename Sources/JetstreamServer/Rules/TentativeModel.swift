@@ -122,7 +122,13 @@ final class TentativeModel {
     if property.kind == .dictionary {
       return entries(of: property, after: after).map(\.model)
     }
-    return FragmentValidator.uuids(in: after ? newValue(of: property) : oldValue(of: property))
+    let value = after ? newValue(of: property) : oldValue(of: property)
+    return CollectionContent(value)?.elements ?? Self.model(in: value).map { [$0] } ?? []
+  }
+
+  /// Returns the model that the value of a reference names; nil if it names none.
+  static func model(in value: JSONValue) -> UUID? {
+    if case .string(let text) = value { UUID(wireText: text) } else { nil }
   }
 
   /// Returns the entries that a dictionary has now, or would have.
@@ -130,7 +136,7 @@ final class TentativeModel {
     var models: [String: UUID] = [:]
     func note(_ entry: PropertySchema, _ value: JSONValue) {
       guard let key = entry.entryKey, entry.index == dictionary.index else { return }
-      models[key] = FragmentValidator.uuids(in: value).first
+      models[key] = Self.model(in: value)
     }
     for member in (current?.currentProperties() ?? JSONObject()).members {
       if let entry = schema[wireName: member.key] { note(entry, member.value) }

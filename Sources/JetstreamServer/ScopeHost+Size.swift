@@ -54,7 +54,7 @@ extension ServerEngine {
     )
     if mostModels == nil, mostBytes == nil { return nil }
     let models = host.modelCount
-    // What has left comes back with a single insertion, with all below it.
+    // A model that has left comes back with a single insertion, with all models below it.
     let mostArrivals = sync.fragments.count + host.tombstones.models.count
     let mayBeTooMany = mostModels.map { models + mostArrivals > $0 } ?? false
     let isTooLarge = mostBytes.map { host.estimatedBytes(of: models) + bytes > $0 } ?? false

@@ -76,7 +76,7 @@ extension ScopeHost {
     let question = ScopeRules.Question(by: session, in: scope)
     var denied: Set<UUID> = []
     func judge(_ difference: Difference) {
-      // What is rejected already need not be judged.
+      // Fragments that are rejected already need not be judged.
       if difference.fragments.allSatisfy({ errors[draft.positions[$0]] != nil }) { return }
       guard let error = book.objection(to: difference, asking: question) else { return }
       if case .created = difference.kind, difference.model.addition != nil {

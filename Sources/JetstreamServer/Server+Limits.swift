@@ -85,3 +85,9 @@ extension Server.Configuration {
     public init() {}
   }
 }
+
+extension Server {
+  /// The number of times that clients have reached each limit since the server was made, by the name of its property in
+  /// ``Configuration/Limits-swift.struct``. Limits that were never reached are left out.
+  public var limitHits: [String: Int] { shards.hits.byName }
+}
