@@ -86,7 +86,7 @@ extension ScopeHistory.Client {
   /// The relation of a received change set to the decisions that were made before.
   enum Verdict {
     case new
-    case decided([FragmentReply])
+    case decided([FragmentReply], CallOutcome?)
     /// The number stands for another change set, or for one whose decision the client already knew: the client or the
     /// server was restored from an older copy.
     case contradiction
@@ -102,7 +102,7 @@ extension ScopeHistory.Client {
     guard let known = decisions.first(where: { $0.number == number }),
       checksums[number].map({ $0 == checksum }) ?? true
     else { return .contradiction }
-    return .decided(known.fragmentReplies)
+    return .decided(known.fragmentReplies, known.outcome)
   }
 
   /// Records the decision on the client's next change set.
@@ -117,7 +117,8 @@ extension ScopeHistory.Client {
     checksums[decision.number] = decision.checksum
     decisions.append(
       .init(
-        number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence))
+        number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence,
+        outcome: decision.outcome))
   }
 
   /// Drops the decisions that the client knows: those up to `number`. The last decision is kept, to detect a number

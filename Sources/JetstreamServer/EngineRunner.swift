@@ -26,6 +26,10 @@ final class EngineRunner {
   let owner: Owner
   /// The histories of hosted scopes, each with the keeper that hands it records.
   var histories: [ObjectIdentifier: (lease: any ScopeLease, keeper: ScopeRecordKeeper)] = [:]
+  /// The procedures that the app serves, by name.
+  var procedures: [String: ServedProcedure] = [:]
+  /// The handlers of procedures that are about to be called.
+  var handlers: [ObjectIdentifier: () async -> Void] = [:]
   /// The tasks in which the app is asked about the clients of connections.
   var authentications: [Int: Task<Void, Never>] = [:]
   private let limits: WebSocketLimits
@@ -49,6 +53,7 @@ final class EngineRunner {
     hooks.limitReached = { hits.note($0) }
     var settings = configuration.engine
     settings.channel = channel
+    hooks.procedure = { [unowned self] in procedures[$0] }
     engine = ServerEngine(configuration: settings, hooks: hooks) { [unowned self] in perform($0) }
   }
 

@@ -24,10 +24,10 @@ final class RecordGate {
   var count: Int { waiting.count }
 
   /// Runs `decide`, which decides a submission and keeps the record of the decision.
-  func step<Decided>(_ decide: () -> Decided) -> Decided {
+  func step<Decided, Failure>(_ decide: () throws(Failure) -> Decided) throws(Failure) -> Decided {
     openSteps += 1
     defer { openSteps -= 1 }
-    return decide()
+    return try decide()
   }
 
   /// Hands a record to ``store``.

@@ -122,24 +122,32 @@ extension ScopeHost {
     _ draft: Draft, _ fragments: [SyncFragment], _ submitter: Submitter
   ) -> Result {
     if unknown == .keep { noteRejected(draft.check) { _ in true } }
-    let replies = draft.replies
+    var result = Result(replies: Self.rejectingAll(draft.replies), problems: draft.problems)
+    correct(&result, rejecting: fragments, submitter)
+    return result
+  }
+
+  /// Returns the replies to an atomic change set of which a part is rejected.
+  static func rejectingAll(_ replies: [FragmentReply]) -> [FragmentReply] {
     let first = replies.firstIndex { $0.error != nil && $0.causedBy == nil }
     let reason = first.flatMap { replies[$0].error?.message } ?? "another fragment"
-    var result = Result(
-      replies: replies.map { reply in
-        guard reply.error == nil else { return reply }
-        return FragmentReply(
-          error: .rejected("Rejected with its atomic set: \(reason)"), causedBy: first)
-      }, problems: draft.problems)
+    return replies.map { reply in
+      guard reply.error == nil else { return reply }
+      return FragmentReply(
+        error: .rejected("Rejected with its atomic set: \(reason)"), causedBy: first)
+    }
+  }
+
+  /// Corrects the client of a change set of which nothing was applied.
+  func correct(_ result: inout Result, rejecting fragments: [SyncFragment], _ submitter: Submitter)
+  {
     let errors = result.replies.enumerated().compactMap { at, reply in
       reply.error.map { (at, $0) }
     }
-    correct(
-      &result,
-      Submission(
-        fragments: fragments, effective: [], errors: Dictionary(uniqueKeysWithValues: errors),
-        before: [:]), submitter)
-    return result
+    let submission = Submission(
+      fragments: fragments, effective: [], errors: Dictionary(uniqueKeysWithValues: errors),
+      before: [:])
+    correct(&result, submission, submitter)
   }
 
   /// Notes, for each added model that the scope does not have, whether its addition was rejected.

@@ -46,6 +46,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     var effective: [SyncFragment]?
     /// The applied change set with its inverse; nil if neither a log nor a listener of the app wants it.
     var set: ChangeSet?
+    /// The outcome of the procedure that was called with arguments.
+    var outcome: CallOutcome?
     /// The reasons for which rules could not decide, for the operator.
     var problems: [String] = []
   }
@@ -83,6 +85,11 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
 
   /// The full states that sessions are sent, and of which the log has snapshots.
   var states = ScopeStates()
+
+  /// The calls of procedures that are not decided.
+  var calls = CallTable()
+  /// The change set that a procedure is making.
+  var committing: Commit?
 
   /// The host of the same scope as rows, in simulations.
   var twin: HostTwin?
@@ -134,6 +141,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
 
   func end() {
     content.end()
+    calls.removeAll()
     audience.removeAll()
     states = ScopeStates()
     // They know subscriptions, which know the host.
@@ -178,16 +186,17 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     for fragment in sealed.set.fragments where fragment.kind == .change {
       note(fragment.operations, of: fragment.uuid, origin: nil)
     }
-    var origin = ChangeOrigin(of: sealed.set)
+    let isOfCall = committing?.set == sealed.set.id
+    var origin = isOfCall ? committing?.origin ?? .init() : ChangeOrigin(of: sealed.set)
     origin.date = origin.date ?? date()
     let item = StreamItem(
-      sequence: sequence, author: nil, origin: origin,
+      sequence: sequence, author: isOfCall ? committing?.author : nil, origin: origin,
       fragments: sealed.set.fragments,
       whole: audience.needsValues ? sealed.whole.fragments : nil,
       newcomers: tombstones.takeNewcomers(among: sealed.set.fragments))
     append(item)
     twin?.localChange(sealed, of: self)
-    onLocalChanges?(item, sealed.set)
+    if isOfCall { committing?.made = (item, sealed.set) } else { onLocalChanges?(item, sealed.set) }
   }
 
   /// Notes which models operations have inserted into collections and removed from them.

@@ -34,6 +34,8 @@ extension Server {
     public var scopeOpeningTime: Duration = .seconds(30)
     /// The time that a client may take for the opening handshake.
     public var handshakeTimeout: Duration = .seconds(10)
+    /// The time after which a procedure that has not committed has failed, and its task is cancelled.
+    public var procedureTime: Duration = .seconds(30)
     /// The origins whose pages may open WebSockets, in addition to the server's own, in the form that browsers send,
     /// such as `https://app.example.org`; `*` allows all. Clients that are not browsers send no origin and are not
     /// restricted.
@@ -61,6 +63,7 @@ extension Server {
     var engine: ServerEngine.Configuration {
       var result = ServerEngine.Configuration()
       result.expiry = sessionExpiry
+      result.procedureTime = procedureTime
       result.handshakeTimeout = handshakeTimeout
       result.keptLimit = .init(bytes: keptBytes)
       result.rememberedClients = rememberedClients

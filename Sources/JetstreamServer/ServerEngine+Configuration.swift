@@ -11,6 +11,8 @@ extension ServerEngine {
     package var handshakeTimeout: Duration = .seconds(10)
     /// The time after which a session is ended if its client has sent nothing.
     package var expiry: Duration = .seconds(600)
+    /// The time that a procedure may take.
+    package var procedureTime: Duration = .seconds(30)
     /// The time after which a session without a connection is ended if it has never fetched a scope.
     package var unusedExpiry: Duration = .seconds(5)
     /// The messages and bytes that may wait for a client's acknowledgement. A session that exceeds this is ended.
@@ -74,6 +76,10 @@ extension ServerEngine {
     /// Decides about the rights of a session in the scope of a name.
     package var access: (SessionInfo, _ name: String) -> AccessAnswer = { _, _ in .unguarded }
     package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
+    /// Returns the procedure of a name.
+    package var procedure: (_ name: String) -> ServedProcedure? = { _ in nil }
+    /// Makes the identity of a call by a client that does not number its change sets.
+    package var makeCallID: () -> UUID = { UUID() }
     /// Returns true if the scope of a name is opened when it is fetched. `fetch` is not called for it then.
     package var opens: (_ name: String) -> Bool = { _ in false }
     package var report: (Diagnostic) -> Void

@@ -87,14 +87,17 @@ extension ServerEngine {
 
   // MARK: Change sets
 
-  /// Returns the error with which a change set is rejected as a whole, before anything of it is looked at; nil if it is
-  /// within the limits. Cost: O(1) for a change set that has a number.
+  /// Returns the error with which a change set is rejected as a whole, before anything of it is looked at; nil if its session
+  /// may change the scope and it is within the limits. Cost: O(1) for a change set that has a number.
   ///
   /// - Parameter text: the JSON text of the fragments, if it was made already.
   func objection(
     to sync: ScopeSync, as text: FragmentsText?, from session: ServerSession, in host: ScopeHost
   ) -> WireError? {
-    let bytes = text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize }
+    if session.subscriptions.access.isReadOnly(host) { return .readOnly }
+    let bytes =
+      (text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize })
+      + (sync.arguments?.roughSize ?? 0)
     if let pause = host.audience.rates?.charge(bytes: bytes, at: now, hooks.limitReached) {
       session.traffic.load.pause = max(session.traffic.load.pause, pause)
     }

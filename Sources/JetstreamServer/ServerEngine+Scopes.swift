@@ -59,6 +59,7 @@ extension ServerEngine {
         continue
       }
       refuseOpenFetches(of: subscription, error)
+      let undecided = dropCall(of: subscription)
       session.leave(subscription)
       let message = Message.scopeLeave(ScopeLeave(scopeIndex: subscription.index, error: error))
       // A client that lost its connection is not to be sent the scope's state again.
@@ -71,7 +72,8 @@ extension ServerEngine {
           }
         }, with: message)
       post(session, message)
-      session.subscriptions.takeAway(subscription, toldWith: session.channel.highestSent)
+      session.subscriptions.takeAway(
+        subscription, toldWith: session.channel.highestSent, dropping: undecided)
     }
   }
 

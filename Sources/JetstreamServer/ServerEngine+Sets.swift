@@ -9,35 +9,57 @@ extension ServerEngine {
       answer(sync, to: session, rejecting: .scopeIndexNotFound(sync.scopeIndex))
       return
     }
+    if waits(sync, from: session, on: subscription) { return }
+    handle(sync, from: session, on: subscription)
+  }
+
+  /// Handles a change set whose turn has come.
+  ///
+  /// - Parameter submitter: the session as it was when it sent a change set that has waited; nil for one that has not.
+  func handle(
+    _ sync: ScopeSync, from session: ServerSession, _ submitter: ScopeHost.Submitter? = nil,
+    on subscription: Subscription
+  ) {
     let host = subscription.host
+    let arrival = Arrival(sync: sync, session: session, submitter: submitter)
     guard let client = subscription.client, let number = sync.number, session.version > 1 else {
-      submit(sync, from: session, to: subscription)
-      return
+      return submit(arrival, to: subscription)
     }
     if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
     var checksum: UInt32 = 0
     let text = FragmentsText(sync.fragments, checksum: &checksum)
+    checksum = sync.checksum(extending: checksum)
     switch host.clients.verdict(of: client, on: number, checksum: checksum) {
     case .new:
-      submit(sync, as: text, from: session, to: subscription, by: (client, number, checksum))
-    case .decided(let replies):
+      submit(arrival, as: text, to: subscription, by: (client, number, checksum))
+    case .decided(let replies, let outcome):
       // The change set has its sequence already: nothing is applied here.
       reply(
         to: sync, of: session, on: subscription,
-        ScopeHost.Result(replies: replies, effective: []))
+        ScopeHost.Result(replies: replies, effective: [], outcome: outcome))
     case .contradiction:
       answer(sync, to: session, rejecting: .setNumberReused(number))
     }
   }
 
+  /// A change set that a session has sent.
+  struct Arrival {
+    let sync: ScopeSync
+    let session: ServerSession
+    /// The session as it was when it sent the change set; nil if it has not changed since.
+    let submitter: ScopeHost.Submitter?
+  }
+
   private func submit(
-    _ sync: ScopeSync, as text: FragmentsText? = nil, from session: ServerSession,
-    to subscription: Subscription,
+    _ arrival: Arrival, as text: FragmentsText? = nil, to subscription: Subscription,
     by author: (client: UUID, number: Int, checksum: UInt32)? = nil
   ) {
-    let host = subscription.host
+    let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
+    if let name = sync.procedure, name != InitialContent.procedure || session.version == 1 {
+      return call(name, arrival, as: text, checksum: author?.checksum ?? 0, on: subscription)
+    }
     let result = host.records.step {
-      let result = decide(sync, as: text, from: session, to: subscription)
+      let result = decide(arrival, as: text, to: subscription)
       let decision = author.map {
         ScopeRecord.Decision(
           client: $0.client, number: $0.number, checksum: $0.checksum,
@@ -46,15 +68,8 @@ extension ServerEngine {
       host.keep(result.item, result.set, isRemote: true, decision)
       return result
     }
-    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
-      Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
-    }
-    for problem in result.problems {
-      hooks.report(
-        Diagnostic(
-          .error, .scope, session: session.number, scope: host.content.name,
-          "a change set was rejected, because the scope's rules could not judge it: \(problem)"))
-    }
+    trimClients(of: host)
+    report(result, from: session, in: host)
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, on: subscription, result)
     if let item = result.item {
@@ -64,28 +79,40 @@ extension ServerEngine {
     }
   }
 
+  /// Drops the clients that were seen least recently, if there are too many.
+  func trimClients(of host: ScopeHost) {
+    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
+      Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
+    }
+  }
+
+  /// Reports the reasons for which rules could not decide.
+  func report(_ result: ScopeHost.Result, from session: ServerSession?, in host: ScopeHost) {
+    for problem in result.problems {
+      hooks.report(
+        Diagnostic(
+          .error, .scope, session: session?.number, scope: host.content.name,
+          "a change set was rejected, because the scope's rules could not judge it: \(problem)"))
+    }
+  }
+
+  /// Returns the session as it was when it sent a change set. Seals the server's own changes before asking what the session
+  /// may have missed: they come first in the order, and the session is told of them.
+  func submitter(of arrival: Arrival, to subscription: Subscription) -> ScopeHost.Submitter {
+    arrival.session.takeProbed(at: now)
+    subscription.host.content.seal()
+    return arrival.submitter ?? arrival.session.submitter(of: arrival.sync, to: subscription)
+  }
+
   /// Applies what is accepted of a change set. Its record is not made yet.
   private func decide(
-    _ sync: ScopeSync, as text: FragmentsText?, from session: ServerSession,
-    to subscription: Subscription
+    _ arrival: Arrival, as text: FragmentsText?, to subscription: Subscription
   ) -> ScopeHost.Result {
-    let host = subscription.host
-    if session.subscriptions.access.isReadOnly(host) {
-      return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: .readOnly) })
-    }
-    if let error = objection(to: sync, as: text, from: session, in: host) {
+    let (sync, host) = (arrival.sync, subscription.host)
+    if let error = objection(to: sync, as: text, from: arrival.session, in: host) {
       return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
     }
-    if let procedure = sync.procedure, procedure != InitialContent.procedure || session.version == 1
-    {
-      let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
-      return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
-    }
-    session.takeProbed(at: now)
-    // The server's own changes come first in the order, and the session is told of them: seal them before asking what
-    // the session may have missed.
-    host.content.seal()
-    var submitter = session.submitter(of: sync, to: subscription)
+    var submitter = submitter(of: arrival, to: subscription)
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     host.twin?.prepare(host)
     let result = host.submit(sync, as: text, by: submitter)
@@ -93,7 +120,7 @@ extension ServerEngine {
     return result
   }
 
-  private func reply(
+  func reply(
     to sync: ScopeSync, of session: ServerSession, on subscription: Subscription,
     _ result: ScopeHost.Result
   ) {
@@ -102,6 +129,7 @@ extension ServerEngine {
     if session.version > 1 {
       reply.sequence = result.item?.sequence
       reply.effective = result.effective
+      reply.outcome = result.outcome
     }
     let limit = configuration.keptLimit.messages
     session.announce(result.correction, newcomers: [], of: subscription)
@@ -121,7 +149,9 @@ extension ServerEngine {
     _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
   ) {
     let replies = Array(repeating: FragmentReply(error: error), count: sync.fragments.count)
-    post(session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
+    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)
+    if sync.arguments != nil, session.version > 1 { reply.outcome = .failure(error, thrown: nil) }
+    post(session, .scopeSyncReply(reply))
   }
 
   /// Tells all sessions that listen, but for the one that has made the change set: its reply tells it. Sessions of version

@@ -254,6 +254,7 @@ package final class ServerEngine {
       endsForOverflow(session)
     }
     forgetSeen()
+    advanceCalls()
     advanceOpenScopes()
     for host in hosts.values { host.states.forget(unusedSince: now - .seconds(1)) }
     flush()

@@ -60,6 +60,10 @@ final class Subscription {
   var untoldState: UntoldState?
   /// The replies that wait for earlier change sets to be sent, each with the sequence that it comes after.
   var later: [(after: Int, reply: ScopeSyncReply)] = []
+  /// The change sets that wait for a call of the client to be decided, each with the session as it was when it sent it.
+  var queued: [(sync: ScopeSync, submitter: ScopeHost.Submitter)] = []
+  /// True while these are taken in turn.
+  var takesQueued = false
   /// The indices of the fetches that are not answered yet.
   var openFetches: [Int] = []
   /// The sequence up to which the client's own change sets in the stream were decided before it fetched the scope: it
@@ -222,6 +226,7 @@ final class Subscription {
   /// Ends the subscription, since the session leaves the scope or ends.
   func end() {
     isLive = false
+    queued = []
     cursor = StreamCursor(at: told, in: host.stream)
     host.audience.remove(self)
   }
@@ -241,11 +246,7 @@ struct NumberingClient {
 
   init(_ id: UUID) {
     self.id = id
-    var bytes = Array("Jetstream client \(id.wireText)".utf8)
-    bytes = Array(SHA1.digest(bytes)[..<16])
-    // Version 5: a name made of a digest.
-    (bytes[6], bytes[8]) = (bytes[6] & 0x0F | 0x50, bytes[8] & 0x3F | 0x80)
-    publicName = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    publicName = UUID(named: "Jetstream client \(id.wireText)")
   }
 }
 

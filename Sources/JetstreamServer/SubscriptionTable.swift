@@ -72,9 +72,13 @@ struct SubscriptionTable {
   }
 
   /// Notes that a scope is taken from a session of version 2.
-  mutating func takeAway(_ subscription: Subscription, toldWith message: Int) {
+  ///
+  /// - Parameter undecided: the number of the first of the client's change sets that had come and were not decided.
+  mutating func takeAway(
+    _ subscription: Subscription, toldWith message: Int, dropping undecided: Int? = nil
+  ) {
     // It may be taken once more before the client knows of the first time.
-    let firstDropped = takenAway[subscription.index]?.firstDropped
+    let firstDropped = takenAway[subscription.index]?.firstDropped ?? undecided
     takenAway[subscription.index] = TakenAway(message: message, firstDropped: firstDropped)
   }
 

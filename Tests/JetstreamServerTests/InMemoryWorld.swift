@@ -76,6 +76,8 @@ final class InMemoryWorld {
     return .accepted(Principal(name))
   }
   var access: (SessionInfo, String) -> ServerEngine.AccessAnswer = { _, _ in .unguarded }
+  /// The procedures that the server runs, by name.
+  var procedures: [String: ServedProcedure] = [:]
   /// The date that the server knows; nil for a server without a calendar.
   var date: Date?
   var moreScopes: [String: Scope] = [:]
@@ -121,6 +123,7 @@ final class InMemoryWorld {
       random: { 0.5 }, date: { [unowned self] in date },
       sessionEnded: { [unowned self] in endedSessions.append($0) })
     hooks.access = { [unowned self] in access($0, $1) }
+    hooks.procedure = { [unowned self] in procedures[$0] }
     hooks.limitReached = { [unowned self] in limitHits[$0, default: 0] += 1 }
     server = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] in
       perform($0)

@@ -32,8 +32,7 @@ extension CodableValue {
   /// The JSON that the type's `Codable` conformance encodes, with sorted keys.
   public var _jsonValue: JSONValue {
     do {
-      let bytes = try CodableCoders.encoder.encode(self)
-      return try JSONValue(parsing: bytes).sortedByKey
+      return try JSONValue(encoding: self)
     } catch {
       preconditionFailure("A \(Self.self) in a @Property cannot be written as JSON: \(error)")
     }
@@ -54,11 +53,7 @@ extension CodableValue {
     }
   }
 
-  private static func read(_ json: JSONValue) throws -> Self {
-    var bytes: [UInt8] = []
-    json.write(to: &bytes)
-    return try CodableCoders.decoder.decode(Self.self, from: Data(bytes))
-  }
+  private static func read(_ json: JSONValue) throws -> Self { try json.decoded(as: Self.self) }
 
   /// Returns true if two values are equal and have the same encoding.
   public static func _isSame(_ a: Self, _ b: Self) -> Bool {
@@ -123,6 +118,18 @@ private enum CodableCoders {
 }
 
 extension JSONValue {
+  /// Makes the JSON of a value with sorted keys, as that of a property is made.
+  package init(encoding value: some Encodable) throws {
+    self = try JSONValue(parsing: try CodableCoders.encoder.encode(value)).sortedByKey
+  }
+
+  /// Returns the value of a type that this JSON describes.
+  package func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
+    var bytes: [UInt8] = []
+    write(to: &bytes)
+    return try CodableCoders.decoder.decode(type, from: Data(bytes))
+  }
+
   /// This value with the keys of every object in the order of their UTF-8 bytes.
   fileprivate var sortedByKey: JSONValue {
     switch self {

@@ -11,11 +11,12 @@ extension ChangeSet {
       undo: object["undo"] == nil ? [] : try object.fragments("undo"),
       author: try object.optionalString("author"), message: try object.optionalString("message"),
       date: try object.optionalDate("date"), isAtomic: try object.optionalFlag("atomic"),
-      procedure: try object.optionalString("procedure"), purpose: try Purpose(in: object))
+      procedure: try object.optionalString("procedure"), arguments: object["arguments"],
+      purpose: try Purpose(in: object))
   }
 
-  /// The change set as JSON, in the order `id`, `author`, `message`, `date`, `atomic`, `procedure`, `undoes` or
-  /// `redoes`, `fragments`, `undo`; fields without a value are left out. The date is in seconds since 1970.
+  /// The change set as JSON, in the order `id`, `author`, `message`, `date`, `atomic`, `procedure`, `arguments`,
+  /// `undoes` or `redoes`, `fragments`, `undo`; fields without a value are left out. The date is in seconds since 1970.
   public var json: JSONValue {
     var object: JSONObject = ["id": .string(id.wireText)]
     if let author { object["author"] = .string(author) }
@@ -23,6 +24,7 @@ extension ChangeSet {
     if let date { object["date"] = .double(date.milliseconds / 1000) }
     if isAtomic { object["atomic"] = true }
     if let procedure { object["procedure"] = .string(procedure) }
+    if let arguments { object["arguments"] = arguments }
     purpose.write(to: &object)
     object["fragments"] = .array(fragments.map(\.json))
     let undo = undo
@@ -52,6 +54,10 @@ extension ChangeSet {
       if let procedure {
         output.append(fixed: #","procedure":"#)
         JSONWriter.write(procedure, to: &output)
+      }
+      if let arguments {
+        output.append(fixed: #","arguments":"#)
+        JSONWriter.write(arguments, sorted: false, to: &output)
       }
       switch purpose {
       case .edit: break

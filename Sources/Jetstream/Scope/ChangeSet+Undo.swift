@@ -100,6 +100,7 @@ extension ChangeSet {
     var author: String?
     var message: String?
     var procedure: String?
+    var arguments: JSONValue?
     var purpose = Purpose.edit
   }
 

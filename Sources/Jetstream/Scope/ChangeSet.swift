@@ -46,6 +46,11 @@ public struct ChangeSet: Sendable, Hashable {
     get { box.labels.procedure }
     set { box.labels.procedure = newValue }
   }
+  /// The arguments of the procedure, if it is one that is called with some.
+  package internal(set) var arguments: JSONValue? {
+    get { box.labels.arguments }
+    set { box.labels.arguments = newValue }
+  }
   /// The part that the change set has in an ``UndoHistory``.
   package internal(set) var purpose: Purpose {
     get { box.labels.purpose }
@@ -56,11 +61,13 @@ public struct ChangeSet: Sendable, Hashable {
   package init(
     id: UUID? = nil, fragments: [SyncFragment], undo: [SyncFragment], author: String? = nil,
     message: String? = nil, date: Date? = nil, isAtomic: Bool = false, procedure: String? = nil,
-    purpose: Purpose = .edit
+    arguments: JSONValue? = nil, purpose: Purpose = .edit
   ) {
     self.id = id ?? .pooled()
     content = Content(fragments: fragments, undo: .fragments(undo))
-    box.labels = Labels(author: author, message: message, procedure: procedure, purpose: purpose)
+    box.labels = Labels(
+      author: author, message: message, procedure: procedure, arguments: arguments,
+      purpose: purpose)
     self.date = date.map(\.inWholeMilliseconds)
     self.isAtomic = isAtomic
   }

@@ -66,6 +66,11 @@ public final class ChangeSetHandle {
   /// The reason why not all of the change set counts; nil if all of it does, or if that is not known yet.
   public private(set) var error: ChangeSetError?
 
+  /// The outcome of the procedure that the change set calls; nil until a server has told it.
+  private(set) var outcome: CallOutcome?
+  /// True once a server has decided about the change set.
+  private(set) var isDecidedByServer = false
+
   private var waiting: [(ChangeSetError?) -> Void] = []
 
   init(_ changeSet: ChangeSet) { self.changeSet = changeSet }
@@ -95,8 +100,10 @@ public final class ChangeSetHandle {
   }
 
   /// Makes the state final according to the server's replies to the fragments, in their order.
-  func decide(by replies: [FragmentReply]) {
+  func decide(by replies: [FragmentReply], _ outcome: CallOutcome? = nil) {
     outcomes = replies.map(Outcome.init)
+    (self.outcome, isDecidedByServer) = (outcome, true)
+    if let error = outcome?.error { return finish(.rejected, .procedureFailed(error)) }
     let causes = replies.indices.map { replies.cause(of: $0) }
     let count = rejections.count
     if count == 0 { return finish(.accepted, nil) }
@@ -139,11 +146,10 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
 
   /// The server rejected these fragments, and those that depend on them.
   case rejected([Rejection])
+  /// The procedure that was called has made no changes, for this reason.
+  case procedureFailed(WireError)
   /// These fragments meet none of the constraints of the procedure, which is named.
   case constraintsNotMet(procedure: String, fragments: [SyncFragment])
-  /// A procedure, which is named, was asked for within another call of `modify`, or in an observer that is
-  /// told at once of what others did: what a procedure does has to be a set of its own.
-  case procedureWithin(procedure: String)
   /// The closure that made the changes threw an error, and its changes were rolled back.
   case rolledBack
   /// The change set will never be decided, for this reason: the client was closed, or the scope is gone.
@@ -156,12 +162,11 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
     switch self {
     case .rejected(let rejections):
       "The server rejected " + rejections.map { "\($0.error)" }.joined(separator: "; ")
+    case .procedureFailed(let error): "The procedure has failed: \(error.message)"
     case .constraintsNotMet(let procedure, let fragments):
       "Procedure \(procedure) does not allow "
         + fragments.map { "\($0.kind) of \($0.className) '\($0.uuid.wireText)'" }
         .joined(separator: ", ")
-    case .procedureWithin(let procedure):
-      "Procedure \(procedure) was asked for in the middle of other changes."
     case .rolledBack: "The closure that made the changes has thrown an error."
     case .abandoned(let reason): "The server has not decided: \(reason)"
     case .cancelled: "The task was cancelled."

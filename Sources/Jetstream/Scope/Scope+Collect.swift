@@ -102,7 +102,7 @@ extension Scope {
   func tickDidDeliver() {
     guard sealed.beginDelivery() else { return }
     while let collected = sealed.next() {
-      onChanges.fire(collected.set)
+      if !collected.set.fragments.isEmpty { onChanges.fire(collected.set) }
       if onSealedChanges.hasListeners { onSealedChanges.fire(collected) }
       if let handle = collected.handle, collected.pending?.claims ?? 0 == 0 {
         handle.finish(.accepted, nil)

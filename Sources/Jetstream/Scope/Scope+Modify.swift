@@ -63,27 +63,42 @@ extension Scope {
   ///   - author: the author of the changes; see ``ChangeSet/author``.
   ///   - body: makes the changes.
   /// - Returns: the handle of the change set, which is empty if nothing has changed.
-  /// - Throws: ``ChangeSetError/constraintsNotMet(procedure:fragments:)``; ``ChangeSetError/procedureWithin(procedure:)`` if the changes
-  ///   could not be a change set of their own; or the error that `body` throws.
+  /// - Precondition: this is not called within `modify`, nor in an observer that is told at once of what others did: what a
+  ///   procedure does has to be a change set of its own.
+  /// - Throws: ``ChangeSetError/constraintsNotMet(procedure:fragments:)``, or the error that `body` throws.
   @discardableResult
   public func modify(
     procedure: String, constraints: [Constraint] = [], message: String? = nil,
     author: String? = nil, _ body: () throws -> Void
   ) throws -> ChangeSetHandle {
-    if modification != nil || schedule.isApplying {
-      throw ChangeSetError.procedureWithin(procedure: procedure)
-    }
-    let modification = begin(
-      ChangeSet(
-        fragments: [], undo: [], author: author, message: message, isAtomic: true,
-        procedure: procedure))
+    let set = ChangeSet(
+      fragments: [], undo: [], author: author, message: message, isAtomic: true,
+      procedure: procedure)
+    let made = try makeAlone(set, constraints, body)
+    if let error = made.error { throw error }
+    return made.handle
+  }
+
+  /// Makes a change set that joins no other one, nor is joined with what observers do.
+  ///
+  /// - Returns: its handle, and the error that it does not meet the constraints.
+  package func makeAlone<Failure>(
+    _ set: ChangeSet, _ constraints: [Constraint] = [], _ body: () throws(Failure) -> Void
+  ) throws(Failure) -> (handle: ChangeSetHandle, error: ChangeSetError?) {
+    precondition(
+      canMakeAlone,
+      "A procedure was asked for in the middle of other changes of scope \(name).")
+    let modification = begin(set)
     do { try body() } catch {
       rollBack(modification)
       throw error
     }
-    if let error = finish(modification, constraints) { throw error }
-    return modification.handle
+    let error = finish(modification, constraints)
+    return (modification.handle, error)
   }
+
+  /// True unless a call of `modify` is running, or what others have changed is being applied.
+  package var canMakeAlone: Bool { modification == nil && !schedule.isApplying }
 
   private func modify<Failure>(
     _ set: ChangeSet, _ body: () throws(Failure) -> Void
@@ -145,8 +160,12 @@ extension Scope {
     let handle = modification.handle
     let labels = handle.changeSet
     let way = constraints.isEmpty ? nil : WayBack(of: self)
-    let collected = collect(
+    var collected = collect(
       includingHeldBack: true, withValues: !constraints.isEmpty, for: handle)
+    // The server has to be told of a call, whether or not anything has changed here.
+    if collected == nil, labels.arguments != nil {
+      collected = SealedChanges(set: labels, outcomes: [:], handle: handle)
+    }
     if let way, let set = collected?.whole, let procedure = set.procedure {
       let fragments = set.fragments(notMeeting: constraints)
       if !fragments.isEmpty {

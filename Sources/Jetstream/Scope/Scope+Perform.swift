@@ -9,7 +9,7 @@ extension Scope {
   /// References to models that are gone are left out, and so are models that no property of the scope refers to in the
   /// end: nothing would be sent of them, and the report has an error for each of their fragments.
   @discardableResult
-  func perform(
+  package func perform(
     _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject? = { _ in nil }
   ) -> ApplyReport {
     if modification == nil, hasCollectedChanges { flush() }

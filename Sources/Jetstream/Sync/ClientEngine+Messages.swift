@@ -51,14 +51,15 @@ extension ClientEngine {
     let type = WireError.setNumberReused(0).type
     let replica = replicas(in: channel).first { $0.hasSent(reply.replyTo) }
     if let replica, session.version > 1,
-      reply.fragmentReplies.contains(where: { $0.error?.type == type })
+      reply.outcome?.error?.type == type
+        || reply.fragmentReplies.contains(where: { $0.error?.type == type })
     {
       return takeNewName(of: replica)
     }
     replica?.receive(
       .reply(
         messageIndex: reply.replyTo, reply.fragmentReplies, sequence: reply.sequence,
-        effective: reply.effective),
+        effective: reply.effective, outcome: reply.outcome),
       index: reply.index)
     updateWaitingReplies()
   }
@@ -267,6 +268,7 @@ extension ClientEngine {
         scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
         procedure: version == 1 ? set.oldProcedure : set.procedure)
       if version > 1 {
+        sync.arguments = set.arguments
         (sync.number, sync.decided) = (entry.number, replica.decided)
         sync.origin = replica.origin(of: entry)
       }

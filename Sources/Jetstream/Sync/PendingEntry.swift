@@ -16,6 +16,8 @@ struct PendingEntry {
   var madeAt: Duration
   /// The server's decision, while the replica has not reached the change set's sequence.
   var decision: [FragmentReply]?
+  /// The outcome of the procedure that the change set calls, likewise.
+  var outcome: CallOutcome?
 
   init(
     number: Int, _ shared: PendingChangeSet, basis: ScopePosition?, record: Int = 0,
@@ -52,6 +54,11 @@ struct PendingEntry {
       return replies()
     }
     return decision
+  }
+
+  /// Returns the failure of the procedure that the change set calls; nil if it calls none.
+  func failure(_ error: WireError) -> CallOutcome? {
+    set.arguments == nil ? nil : .failure(error, thrown: nil)
   }
 
   /// Returns the same reply to each fragment: an acceptance, or a rejection with an error.

@@ -61,9 +61,10 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   mutating func noteSent(upTo place: Int) { sentCount = Swift.max(sentCount, place + 1) }
 
   /// Notes the server's decision about a change set whose sequence is not reached.
-  mutating func decide(_ place: Int, _ replies: [FragmentReply]) {
+  mutating func decide(_ place: Int, _ replies: [FragmentReply], _ outcome: CallOutcome? = nil) {
     if self[place].decision == nil { decidedCount += 1 }
     self[place].decision = replies
+    self[place].outcome = outcome
   }
 
   /// Makes all change sets wait to be sent again.
@@ -74,6 +75,7 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     for place in indices {
       self[place].messageIndex = nil
       self[place].decision = nil
+      self[place].outcome = nil
     }
   }
 

@@ -64,8 +64,8 @@ extension Replica {
       scope.conflicts.add(conflicts)
     }
     for complete in done.completions { complete(.success(())) }
-    for (set, replies) in done.decided {
-      scope.pendingChangeSets.finish(set) { $0.decide(by: replies) }
+    for (set, replies, outcome) in done.decided {
+      scope.pendingChangeSets.finish(set) { $0.decide(by: replies, outcome) }
     }
     for rejected in done.rejected {
       delegate?.report(

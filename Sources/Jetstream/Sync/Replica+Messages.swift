@@ -7,9 +7,9 @@ extension Replica {
     guard !scope.isIncomingPaused, !isHolding, session.held.isEmpty, !session.held.isDropping else {
       hold(message, index: index)
       // The server's decision about the replica's own change set is known, although its sequence is not reached.
-      if case .reply(let messageIndex, let replies, _, _) = message {
+      if case .reply(let messageIndex, let replies, _, _, let outcome) = message {
         noteUnanswered(before: messageIndex)
-        noteDecision(of: messageIndex, replies)
+        noteDecision(of: messageIndex, replies, outcome)
       }
       return
     }
@@ -63,7 +63,9 @@ extension Replica {
       beginBatch()
       progress.advance(to: sequence)
       if let number, let at = pending.place(of: number) {
-        conclude(at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence)
+        conclude(
+          at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence,
+          pending[at].outcome)
       } else {
         journal.note(confirmed: .confirmed(fragments, sequence: sequence, origin: origin))
         noteOverwritten(by: fragments, origin)
@@ -72,15 +74,17 @@ extension Replica {
         if fragments.isEmpty { return }
         noteRemote(RemoteChanges(fragments, sequence: sequence, origin: origin))
       }
-    case .reply(let messageIndex, let replies, let sequence, let effective):
-      if progress.hasGap(before: sequence) { return noteDecision(of: messageIndex, replies) }
+    case .reply(let messageIndex, let replies, let sequence, let effective, let outcome):
+      if progress.hasGap(before: sequence) {
+        return noteDecision(of: messageIndex, replies, outcome)
+      }
       if session.procedures.begin(at: messageIndex) { return }
       beginBatch()
       progress.advance(to: sequence)
       if receivePart(messageIndex, replies) { return }
       concludeUnanswered(before: messageIndex)
       if let at = pending.place(sentIn: messageIndex) {
-        conclude(at, replies, effective: effective, sequence: sequence)
+        conclude(at, replies, effective: effective, sequence: sequence, outcome)
       }
       for message in session.procedures.end(at: messageIndex) { handle(message) }
     case .standing(let standing, let tell, let since):
@@ -207,7 +211,8 @@ extension Replica {
   /// - Parameter effective: the changes that the server made instead of the submitted ones; nil if they are the
   ///   same.
   func conclude(
-    _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil
+    _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil,
+    _ outcome: CallOutcome? = nil
   ) {
     let entry = pending.remove(at: at)
     let split =
@@ -227,10 +232,12 @@ extension Replica {
         ? replies[0].error?.message ?? "The reply does not fit"
         : "The server answered \(replies.count) of \(fragments.count) fragments")
     let replies = isCountRight ? replies : fragments.map { _ in FragmentReply(error: mismatch) }
+    let outcome = isCountRight ? outcome : entry.failure(mismatch)
     batch.noteRejected(set, replies)
     for (position, fragment) in fragments.enumerated() {
       let reply = replies[position]
-      if !reply.isPlain {
+      // The changes of a call are a guess: its caller is told of its failure, and loses nothing else.
+      if !reply.isPlain, set.arguments == nil {
         losses.note(lost(at: position, of: set, by: reply, cause: replies.cause(of: position)))
       }
       if split?.decided.contains(position) == true { continue }
@@ -258,13 +265,14 @@ extension Replica {
     // A server that reports no sequence, and so no position with its state, does not say what the maker of a change
     // set had seen. A change set of initial content does not say which part of it has an effect.
     let isKnown = progress.position != nil || !progress.hasBase
-    if isKnown, !set.isInitialContent, sequence != nil || effective != nil {
+    // A procedure makes other changes than its caller.
+    if isKnown, !set.isInitialContent, set.arguments == nil, sequence != nil || effective != nil {
       let exceptions = replies.indices.filter { !replies[$0].accepts }
       if exceptions.count < fragments.count {
         losses.ownWrites.accept(set, number: entry.number, except: exceptions, at: sequence)
       }
     }
-    batch.decided.append((entry.shared, replies))
+    batch.decided.append((entry.shared, replies, outcome))
   }
 
   /// Returns the values that a server of version 1 was sent in place of operations and of values that a rule merges.

@@ -13,8 +13,10 @@ struct OversizedSet {
   init?(of set: ChangeSet, limit: Int) {
     let room = limit - Self.overhead
     // No value takes more than eight times its estimated size.
-    guard set.fragments.reduce(0, { $0 + $1.roughSize }) > room / 8 else { return nil }
+    let arguments = set.arguments?.roughSize ?? 0
+    guard set.fragments.reduce(arguments, { $0 + $1.roughSize }) > room / 8 else { return nil }
     var bytes = Array((set.procedure ?? "").utf8)
+    set.arguments?.write(to: &bytes)
     for fragment in set.fragments { fragment.write(to: &bytes) }
     guard bytes.count > room else { return nil }
     (size, self.limit) = (bytes.count, limit)
@@ -44,7 +46,7 @@ extension Replica {
     pending.isRejecting = true
     defer { pending.isRejecting = false }
     beginBatch()
-    conclude(pending.sentCount, next.replies(error), effective: nil)
+    conclude(pending.sentCount, next.replies(error), effective: nil, next.failure(error))
     // The server must not decide later change sets as long as this rejection could be forgotten: the rejected one
     // would then be taken for accepted.
     if pending.unsentCount > 0 { pending[pending.sentCount].record = journal.made }

@@ -34,9 +34,9 @@ extension Replica {
       // A frame of a process that is gone may have delivered the change set when this process had its session: the
       // server then sent it like another client's change set, and its sequence is applied already.
       if decision.sequence ?? 0 <= progress.sequence {
-        conclude(at, decision.fragmentReplies, effective: [])
+        conclude(at, decision.fragmentReplies, effective: [], decision.outcome)
       } else {
-        pending.decide(at, decision.fragmentReplies)
+        pending.decide(at, decision.fragmentReplies, decision.outcome)
         pending.noteSent(upTo: at)
       }
     }
@@ -46,9 +46,11 @@ extension Replica {
 
   /// Notes the server's decision about the change set of a message, while earlier changes in the server's order have
   /// not been applied.
-  func noteDecision(of messageIndex: Int, _ replies: [FragmentReply]) {
+  func noteDecision(
+    of messageIndex: Int, _ replies: [FragmentReply], _ outcome: CallOutcome? = nil
+  ) {
     guard let at = pending.place(sentIn: messageIndex) else { return }
-    pending.decide(at, replies)
+    pending.decide(at, replies, outcome)
   }
 
   /// Applies the decisions of a resume point whose state is about to be applied.
@@ -59,7 +61,7 @@ extension Replica {
     // Everything that was accepted is part of the state.
     for decision in decided(by: standing) {
       guard let at = pending.place(of: decision.number) else { continue }
-      conclude(at, decision.fragmentReplies, effective: [])
+      conclude(at, decision.fragmentReplies, effective: [], decision.outcome)
     }
     noteHistory(of: standing)
     if progress.isAhead(of: standing.position) { askForMissed() }
@@ -99,7 +101,8 @@ extension Replica {
       message: "The server has lost the history that the change belongs to", type: "history-lost")
     for number in pending.filter({ $0.decision == nil && $0.messageIndex == nil }).map(\.number) {
       guard let at = pending.place(of: number) else { continue }
-      conclude(at, pending[at].replies(error), effective: nil)
+      conclude(
+        at, pending[at].replies(error), effective: nil, pending[at].failure(error))
     }
   }
 }

@@ -17,7 +17,9 @@ extension Replica {
     for _ in 0..<count {
       let entry = pending[0]
       let replies = pending.splits[entry.number]?.replies(missing: Self.notAnswered)
-      conclude(0, replies ?? entry.decision ?? entry.replies(Self.notAnswered), effective: nil)
+      conclude(
+        0, replies ?? entry.decision ?? entry.replies(Self.notAnswered), effective: nil,
+        entry.decision == nil ? entry.failure(Self.notAnswered) : entry.outcome)
     }
   }
 
@@ -27,7 +29,8 @@ extension Replica {
     for at in (0..<count).reversed() {
       // Everything in front of a decided change set was decided with it.
       guard pending[at].decision == nil else { return }
-      pending.decide(at, pending[at].replies(Self.notAnswered))
+      pending.decide(
+        at, pending[at].replies(Self.notAnswered), pending[at].failure(Self.notAnswered))
     }
   }
 

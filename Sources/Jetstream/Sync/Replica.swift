@@ -60,7 +60,8 @@ package final class Replica {
     case sync(
       [SyncFragment], sequence: Int? = nil, number: Int? = nil, origin: ChangeOrigin = .init())
     case reply(
-      messageIndex: Int, [FragmentReply], sequence: Int? = nil, effective: [SyncFragment]? = nil)
+      messageIndex: Int, [FragmentReply], sequence: Int? = nil, effective: [SyncFragment]? = nil,
+      outcome: CallOutcome? = nil)
     case repair([SyncFragment], sequence: Int)
     case standing(ScopeStanding, ScopeFetch.Tell, since: Int)
     case state(

@@ -20,7 +20,7 @@ struct ReplicaBatch {
   var seen: [PropertyKey: PropertyContent] = [:]
   private(set) var rejected: [RejectedFragment] = []
   /// The change sets that the server has decided, with the replies to their fragments.
-  var decided: [(PendingChangeSet, [FragmentReply])] = []
+  var decided: [(PendingChangeSet, [FragmentReply], CallOutcome?)] = []
   /// The models that differed from the server's.
   var repaired: [UUID]?
   /// The remote changes to report to listeners.

@@ -96,7 +96,7 @@ extension Replica.Incoming {
     switch self {
     case .sync(let fragments, _, _, _), .repair(let fragments, _), .state(let fragments, _, _, _):
       fragments.reduce(0) { $0 + $1.roughSize }
-    case .reply(_, let replies, _, let effective):
+    case .reply(_, let replies, _, let effective, _):
       replies.count * 16 + (effective ?? []).reduce(0) { $0 + $1.roughSize }
     case .standing: 0
     }

@@ -87,6 +87,14 @@ package protocol HostedContent: AnyObject {
   func apply(
     _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
   ) -> [(fragment: Int, error: ScopeError)]
+  /// Applies a change set of the app, or of a procedure. Returns what could not be applied, by the index of the fragment.
+  func applyOwn(
+    _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
+  ) -> [(fragment: Int, error: ScopeError)]
+  /// Makes one change set, with the identity and the labels of `set`, of what `body` does with the root.
+  ///
+  /// - Throws: the error of `body`, whose changes are taken back; `WireError` for content that has no models.
+  func modify(_ set: ChangeSet, _ body: (ModelObject) throws -> Void) throws
   /// Replaces everything by a full state, whose first fragment is the root. Returns what did not fit.
   func restore(_ state: [SyncFragment]) throws(ScopeError) -> [(fragment: Int, error: ScopeError)]
 
@@ -131,6 +139,9 @@ package protocol HostedContent: AnyObject {
 }
 
 extension HostedContent {
+  package func modify(_ set: ChangeSet, _ body: (ModelObject) throws -> Void) throws {
+    throw WireError.couldNotApplySync(reason: "the scope is served without its models")
+  }
   package func checkInvariants() -> [String] { [] }
   package func begin() {}
   package func end() {}

@@ -37,7 +37,9 @@ final class ModelContent: HostedContent {
   package func begin() {
     scope.sealChanges()
     scope.addMembershipObserver(self)
-    token = scope.onSealedChanges.listen { [weak self] in self?.host?.localChange($0) }
+    token = scope.onSealedChanges.listen { [weak self] sealed in
+      if !sealed.set.fragments.isEmpty { self?.host?.localChange(sealed) }
+    }
   }
 
   package func end() {
@@ -109,6 +111,19 @@ final class ModelContent: HostedContent {
     isApplying = true
     defer { isApplying = false }
     return scope.apply(fragments, alsoKnown: { known($0) as? ModelObject }).errors
+  }
+
+  package func applyOwn(
+    _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
+  ) -> [(fragment: Int, error: ScopeError)] {
+    scope.perform(fragments, alsoKnown: { known($0) as? ModelObject }).errors
+  }
+
+  package func modify(_ set: ChangeSet, _ body: (ModelObject) throws -> Void) throws {
+    guard let root = scope.root else {
+      throw WireError.couldNotApplySync(reason: "the scope has no root")
+    }
+    _ = try scope.makeAlone(set) { try body(root) }
   }
 
   package func restore(

@@ -96,7 +96,7 @@ package final class RowsContent: HostedContent {
   }
 
   /// Applies a change set that no client has made.
-  func applyOwn(
+  package func applyOwn(
     _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
   ) -> [(fragment: Int, error: ScopeError)] {
     apply(fragments, byClient: false, known: known)

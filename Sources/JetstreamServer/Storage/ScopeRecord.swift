@@ -14,13 +14,19 @@ package struct ScopeRecord: Sendable, Hashable {
     package var checksum: UInt32
     /// The reply to each fragment, in their order.
     package var fragmentReplies: [FragmentReply]
+    /// The outcome of the procedure that was called; nil if none was.
+    package var outcome: CallOutcome?
 
     /// Makes a decision.
-    package init(client: UUID, number: Int, checksum: UInt32, fragmentReplies: [FragmentReply]) {
+    package init(
+      client: UUID, number: Int, checksum: UInt32, fragmentReplies: [FragmentReply],
+      outcome: CallOutcome? = nil
+    ) {
       self.client = client
       self.number = number
       self.checksum = checksum
       self.fragmentReplies = fragmentReplies
+      self.outcome = outcome
     }
   }
 
@@ -173,7 +179,7 @@ extension ScopeRecord.Decision {
     else { throw .invalid(field: "checksum", problem: "should be a number of 32 bits") }
     self.init(
       client: client, number: decision.number, checksum: checksum,
-      fragmentReplies: decision.fragmentReplies)
+      fragmentReplies: decision.fragmentReplies, outcome: decision.outcome)
   }
 
   fileprivate func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
@@ -181,5 +187,6 @@ extension ScopeRecord.Decision {
     sink.put("number", number)
     sink.put("checksum", Int(checksum))
     sink.put("fragmentReplies", fragmentReplies)
+    if let outcome { sink.put("outcome", outcome.json) }
   }
 }

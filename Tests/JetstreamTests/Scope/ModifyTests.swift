@@ -336,14 +336,13 @@ import Testing
   }
 
   @Test("A procedure cannot be part of something else")
-  func nestedProcedure() throws {
-    scope.modify {
-      root.title = "a"
-      #expect(throws: ChangeSetError.procedureWithin(procedure: "p")) {
-        try scope.modify(procedure: "p") { root.title = "b" }
-      }
+  func nestedProcedure() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let scope = Scope(name: "s", root: Canvas(), ticker: .manual())
+      scope.modify { _ = try? scope.modify(procedure: "p") {} }
     }
-    #expect(root.title == "a")
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("A procedure was asked for in the middle of other changes of scope s."))
   }
 
   @Test("Whoever waits for the end is told once, at once if it has come")

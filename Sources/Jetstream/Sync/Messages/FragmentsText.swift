@@ -30,6 +30,13 @@ package struct FragmentsText: Sendable, Hashable {
     bytes = Array(output.bytes)
   }
 
+  /// Returns the checksum of what it was calculated of before and a value behind that.
+  package static func checksum(of value: JSONValue, extending checksum: UInt32) -> UInt32 {
+    var bytes: [UInt8] = []
+    value.write(to: &bytes)
+    return bytes.withUnsafeBufferPointer { LogChecksum.extend(checksum, by: $0) }
+  }
+
   /// Joins texts to that of all their fragments, in order.
   package init(joining texts: [FragmentsText]) {
     var joined: [UInt8] = []

@@ -7,9 +7,10 @@ extension Message {
       128 + (body.text?.bytes.count ?? body.fragments.reduce(0) { $0 + $1.roughSize })
     case .scopeSync(let body):
       64 + body.origin.roughSize + (body.procedure?.utf8.count ?? 0)
+        + (body.arguments?.roughSize ?? 0)
         + (body.text?.bytes.count ?? body.fragments.reduce(0) { $0 + $1.roughSize })
     case .scopeSyncReply(let body):
-      body.fragmentReplies.reduce(64) { sum, reply in
+      body.fragmentReplies.reduce(64 + (body.outcome?.json.roughSize ?? 0)) { sum, reply in
         let error = reply.error.map { 24 + $0.message.utf8.count + ($0.type?.utf8.count ?? 0) }
         return sum + 3 + (error ?? 0) + (reply.modifications.map(\.roughSize) ?? 0)
       }

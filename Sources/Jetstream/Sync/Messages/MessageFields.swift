@@ -116,6 +116,17 @@ struct MessageFields {
     }
   }
 
+  /// Reads the outcome of a procedure, which may be absent.
+  func outcome() throws(MessageError) -> CallOutcome? {
+    guard has("outcome") else { return nil }
+    let json = try required("outcome")
+    do throws(FragmentError) {
+      return try CallOutcome(json: json)
+    } catch {
+      throw invalid("outcome", "should have an output or an error: \(error)")
+    }
+  }
+
   /// Reads the origin of the message's changes.
   func origin() throws(MessageError) -> ChangeOrigin {
     let author = has("author") ? try string("author") : nil

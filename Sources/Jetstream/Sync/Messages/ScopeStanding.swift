@@ -24,12 +24,18 @@ package struct ScopeStanding: Sendable, Hashable {
     package var fragmentReplies: [FragmentReply]
     /// The change set's sequence; nil if no part of it had an effect.
     package var sequence: Int?
+    /// The outcome of the procedure; nil if none was called.
+    package var outcome: CallOutcome?
 
     /// Creates a decision.
-    package init(number: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil) {
+    package init(
+      number: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
+      outcome: CallOutcome? = nil
+    ) {
       self.number = number
       self.fragmentReplies = fragmentReplies
       self.sequence = sequence
+      self.outcome = outcome
     }
   }
 
@@ -105,7 +111,7 @@ extension ScopeStanding {
 extension ScopeStanding.Decision {
   /// Reads a decision.
   ///
-  /// - Throws: ``FragmentError`` naming `number` or `fragmentReplies`.
+  /// - Throws: ``FragmentError`` naming `number`, `fragmentReplies` or `outcome`.
   package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     guard let number = object["number"]?.wholeNumber else {
@@ -116,7 +122,7 @@ extension ScopeStanding.Decision {
     }
     var replies: [FragmentReply] = []
     for element in elements { replies.append(try FragmentReply(json: element)) }
-    self.init(number: number, fragmentReplies: replies)
+    self.init(number: number, fragmentReplies: replies, outcome: try CallOutcome(in: object))
     switch object["sequence"] {
     case nil, .null?: break
     case let value?:
@@ -134,6 +140,7 @@ extension ScopeStanding.Decision {
       "fragmentReplies": .array(fragmentReplies.map(\.json)),
     ]
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
+    if let outcome { object["outcome"] = outcome.json }
     return .object(object)
   }
 }

@@ -18,6 +18,10 @@ package struct ScopeSync: Sendable, Hashable {
   /// The procedure that decides about the changes, in the form `Model.name`; from clients only.
   package var procedure: String?
 
+  /// The arguments of the procedure: the changes are the client's guess of what it does. From clients only. Since version
+  /// 2.
+  package var arguments: JSONValue?
+
   /// The change set's number, counted by its client from 1. It lets the server apply the change set exactly once,
   /// however often it arrives. From a server, it marks the receiver's own change set of that number. Since version
   /// 2.
@@ -67,6 +71,9 @@ package struct ScopeSyncReply: Sendable, Hashable {
   /// The changes that the server made instead of the submitted ones; nil if they are the same. Since version 2.
   package var effective: [SyncFragment]?
 
+  /// The outcome of the procedure; nil if none was called. Since version 2.
+  package var outcome: CallOutcome?
+
   /// Creates a reply.
   package init(
     index: Int = 0, replyTo: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
@@ -100,6 +107,7 @@ extension ScopeSync: MessageBody {
       }
       procedure = name
     }
+    arguments = fields["arguments"]
     number = try fields.optionalNumber("number")
     sequence = try fields.optionalNumber("sequence")
     decided = try fields.optionalNumber("decided")
@@ -112,6 +120,7 @@ extension ScopeSync: MessageBody {
     sink.put("fragments", fragments, as: text)
     if let atomic { sink.put("atomic", .bool(atomic)) }
     if let procedure { sink.put("procedure", .string(procedure)) }
+    if let arguments { sink.put("arguments", arguments) }
     if let number { sink.put("number", number) }
     if let sequence { sink.put("sequence", sequence) }
     if let decided { sink.put("decided", decided) }
@@ -131,6 +140,7 @@ extension ScopeSyncReply: MessageBody {
     if fields.has("effective") {
       effective = try fields.elements("effective", SyncFragment.init(json:))
     }
+    outcome = try fields.outcome()
   }
 
   func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
@@ -138,5 +148,6 @@ extension ScopeSyncReply: MessageBody {
     sink.put("fragmentReplies", fragmentReplies)
     if let sequence { sink.put("sequence", sequence) }
     if let effective { sink.put("effective", effective) }
+    if let outcome { sink.put("outcome", outcome.json) }
   }
 }

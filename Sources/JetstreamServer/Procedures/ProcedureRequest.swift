@@ -1,0 +1,153 @@
+import Foundation
+import Jetstream
+
+/// A client's call of a procedure, while the server runs it.
+///
+/// ```swift
+/// server.procedure(CheckOut.self) { checkOut, request in
+///   let price = try request.read { (shop: Shop) in shop.price(of: checkOut.items) }
+///   try await payments.charge(request.id, price)
+///   do {
+///     try request.commit(checkOut)
+///   } catch {
+///     try await payments.cancel(request.id)
+///     throw error
+///   }
+/// }
+/// ```
+///
+/// The scope goes on while the app waits for something, and so does what ``read(_:)`` has seen: what counts is what a commit
+/// finds. A request ends with the first commit that succeeds, or when the handler has returned or thrown without one. It is
+/// over, and nothing can be committed any more, when the client's rights are taken away, when it takes longer than
+/// `Server.Configuration.procedureTime`, or when the server stops: the task in which the handler runs is cancelled then.
+///
+/// A server that is killed before the commit is durable has not decided: the client sends the call again, and the handler is
+/// called again with the same ``id``.
+public final class ProcedureRequest {
+  /// The identity of the call: the same each time that the client sends it, and that of no other call in any scope, whatever
+  /// clients claim. Name it to other services, so that they do once what is asked for again.
+  public let id: UUID
+  /// The name of the procedure.
+  public let name: String
+  /// The name of the scope.
+  public let scope: String
+  /// The session that has sent the call.
+  public let session: SessionInfo
+  /// The changes that the client has made. Those of a procedure with arguments are its guess of what the procedure does.
+  public let changes: [SyncFragment]
+
+  /// The arguments; nil for a procedure that has none.
+  let arguments: JSONValue?
+  /// The end of the time that the procedure has.
+  let deadline: Duration
+  /// Called when the request is over before its handler has ended, to cancel the task of that.
+  var onCancel: () -> Void = {}
+  /// The replies to the client's changes, once they were rejected.
+  var rejections: [FragmentReply]?
+  private var content: (any HostedContent)?
+  /// Makes one change set of what its argument does, and decides the call with what that returns.
+  private let make: (ProcedureRequest, (ModelObject) throws -> JSONValue) throws -> Void
+
+  /// A call as the engine has received it.
+  struct Call {
+    let id: UUID
+    let name: String
+    let changes: [SyncFragment]
+    let arguments: JSONValue?
+
+    /// Returns the identity of a client's change set with a number.
+    static func identity(client: UUID, number: Int, in scope: String) -> UUID {
+      UUID(named: "Jetstream call \(number) of \(client.wireText) in \(scope)")
+    }
+  }
+
+  init(
+    _ call: Call, of session: SessionInfo, in content: any HostedContent, deadline: Duration,
+    make: @escaping (ProcedureRequest, (ModelObject) throws -> JSONValue) throws -> Void
+  ) {
+    (id, name, changes, arguments) = (call.id, call.name, call.changes, call.arguments)
+    scope = content.name
+    self.session = session
+    self.deadline = deadline
+    self.content = content
+    self.make = make
+  }
+
+  /// True while a commit is possible.
+  package var isOpen: Bool { content != nil }
+
+  /// Looks at the models as they are now, without what the call has changed on the client. Nothing may be changed in `body`.
+  ///
+  /// - Throws: the error of `body`; `CancellationError` if the request is over; `WireError` if the scope's root has another
+  ///   class.
+  public func read<Root: ModelObject, Value>(_ body: (Root) throws -> Value) throws -> Value {
+    guard let content else { throw CancellationError() }
+    return try body(try root(content.root as? ModelObject))
+  }
+
+  /// Runs a procedure on the models as they are now, and makes one change set of what it does.
+  ///
+  /// - Returns: the output, which the client is sent when the change set is durable.
+  /// - Throws: the error of the procedure, whose changes are taken back; `CancellationError` if the request is over;
+  ///   `WireError` if the scope's root has another class.
+  @discardableResult
+  public func commit<P: Procedure>(_ procedure: P) throws -> P.Output {
+    try commit { (root: P.Root) in try procedure.run(on: root) }
+  }
+
+  /// Makes one change set of what `body` changes in the models. Without arguments, the client's changes come first, if the
+  /// rules of the scope permit them.
+  ///
+  /// - Returns: the output, which the client is sent when the change set is durable.
+  /// - Throws: the error of `body`, whose changes are taken back; `CancellationError` if the request is over; `WireError` if
+  ///   the scope's root has another class, or if the client's changes are rejected.
+  @discardableResult
+  public func commit<Root: ModelObject, Output: Encodable>(
+    _ body: (Root) throws -> Output
+  ) throws -> Output {
+    guard isOpen else { throw CancellationError() }
+    var result: Output?
+    try make(self) { model in
+      let output = try body(try root(model))
+      result = output
+      return try JSONValue(encoding: output)
+    }
+    guard let result else { preconditionFailure("A procedure that has run has an output.") }
+    return result
+  }
+
+  /// Makes one change set of the client's changes and what `body` does, without an output.
+  public func commit<Root: ModelObject>(_ body: (Root) throws -> Void) throws {
+    guard isOpen else { throw CancellationError() }
+    try make(self) { model in
+      try body(try root(model))
+      return .null
+    }
+  }
+
+  /// Ends the request: it was decided, or will not be.
+  func end(isCancelled: Bool) {
+    content = nil
+    let onCancel = self.onCancel
+    self.onCancel = {}
+    if isCancelled { onCancel() }
+  }
+
+  /// Returns the arguments as those of a procedure.
+  ///
+  /// - Throws: `WireError` if they are not.
+  package func arguments<P: Procedure>(of type: P.Type) throws(WireError) -> P {
+    do {
+      return try (arguments ?? .null).decoded(as: type)
+    } catch {
+      throw .couldNotApplySync(reason: "the arguments of procedure \(name) are not valid: \(error)")
+    }
+  }
+
+  private func root<Root: ModelObject>(_ model: ModelObject?) throws(WireError) -> Root {
+    guard let root = model as? Root else {
+      throw .couldNotApplySync(reason: "procedure \(name) is not for scope \(scope)")
+    }
+    return root
+  }
+}

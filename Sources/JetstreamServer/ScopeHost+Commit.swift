@@ -1,0 +1,67 @@
+import Foundation
+import Jetstream
+
+/// Change sets that procedures make for clients.
+extension ScopeHost {
+  /// The change set that a procedure is making, until it has its place in the order.
+  struct Commit {
+    /// The identity of the change set.
+    let set: UUID
+    let author: StreamItem.Author?
+    let origin: ChangeOrigin
+    /// The place in the order; nil if nothing has changed.
+    var made: (item: StreamItem, set: ChangeSet)?
+  }
+
+  /// The error with which a procedure does not come to run, since the changes of its client are rejected.
+  struct RejectedChanges: Error {
+    let replies: [FragmentReply]
+  }
+
+  /// Makes one change set of the client's changes and what `body` does with the models.
+  ///
+  /// - Parameters:
+  ///   - changes: the client's changes; nil if they are a guess that does not count.
+  ///   - count: the number of the client's fragments.
+  ///   - body: returns the output.
+  /// - Throws: the error of `body`, or ``RejectedChanges``. Nothing is changed then.
+  func commit(
+    _ changes: [SyncFragment]?, of count: Int, by submitter: Submitter,
+    _ body: (ModelObject) throws -> JSONValue
+  ) throws -> Result {
+    let origin = submitter.origin
+    let set = ChangeSet(
+      fragments: [], undo: [], author: origin.author, message: origin.message, date: origin.date)
+    committing = Commit(set: set.id, author: submitter.author, origin: origin)
+    defer { committing = nil }
+    passage = Passage()
+    var output = JSONValue.null
+    var draft: Draft?
+    var result = Result(replies: Array(repeating: FragmentReply(), count: count))
+    try content.modify(set) { root in
+      if let changes {
+        let judged = judgedDraft(of: changes, isAtomic: true, by: submitter)
+        draft = judged
+        result.problems = judged.problems
+        if judged.isRejected { throw RejectedChanges(replies: Self.rejectingAll(judged.replies)) }
+        let misfits = content.applyOwn(judged.effective) { [self] in departed($0) }
+        if let (at, error) = misfits.first {
+          result.replies[judged.positions[at]].error = WireError(message: "\(error)")
+          throw RejectedChanges(replies: Self.rejectingAll(result.replies))
+        }
+      }
+      output = try body(root)
+    }
+    if let made = committing?.made { (result.item, result.set) = (made.item, made.set) }
+    result.outcome = .output(output)
+    guard submitter.usesOperations else {
+      let submission = Submission(
+        fragments: changes ?? [], effective: draft?.effective ?? [], errors: [:],
+        before: draft?.before ?? [:])
+      correct(&result, submission, submitter)
+      return result
+    }
+    result.effective = result.item?.fragments ?? []
+    return result
+  }
+}

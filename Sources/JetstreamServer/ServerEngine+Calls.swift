@@ -1,0 +1,216 @@
+import Foundation
+import Jetstream
+
+/// Calls of procedures.
+///
+/// A call is begun when its turn comes among the client's change sets, and decided once, when it commits or fails. Until then,
+/// what the client sends behind it waits; see ``CallTable``.
+extension ServerEngine {
+  /// Leaves a change set until the call in front of it is decided. Returns false if there is none.
+  func waits(_ sync: ScopeSync, from session: ServerSession, on subscription: Subscription) -> Bool
+  {
+    let host = subscription.host
+    guard !host.calls.isEmpty || !subscription.queued.isEmpty else { return false }
+    guard let call = host.calls[subscription.caller] else {
+      // The change sets in front of it are being handled right now.
+      if subscription.queued.isEmpty { return false }
+      queue(sync, from: session, on: subscription)
+      return true
+    }
+    if let number = sync.number, let calling = call.sync.number {
+      // It was decided before.
+      if number < calling { return false }
+      if number == calling {
+        guard call.checksum == checksum(of: sync) else { return false }
+        call.sync = sync
+        call.subscription = subscription
+        return true
+      }
+    }
+    queue(sync, from: session, on: subscription)
+    return true
+  }
+
+  private func queue(
+    _ sync: ScopeSync, from session: ServerSession, on subscription: Subscription
+  ) {
+    subscription.host.content.seal()
+    subscription.queued.append((sync, session.submitter(of: sync, to: subscription)))
+    if subscription.queued.count > configuration.keptLimit.messages {
+      endWithWarning(session, "too much waits for a procedure")
+    }
+  }
+
+  /// Returns the checksum that tells a change set from another one with its number.
+  func checksum(of sync: ScopeSync) -> UInt32 {
+    var checksum: UInt32 = 0
+    _ = FragmentsText(sync.fragments, checksum: &checksum)
+    return sync.checksum(extending: checksum)
+  }
+
+  /// Begins a call of a procedure, if the session may make it.
+  func call(
+    _ name: String, _ arrival: Arrival, as text: FragmentsText?, checksum: UInt32,
+    on subscription: Subscription
+  ) {
+    let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
+    let submitter = submitter(of: arrival, to: subscription)
+    let caller = subscription.caller
+    let id = submitter.author.map {
+      ProcedureRequest.Call.identity(client: $0.client, number: $0.number, in: host.content.name)
+    }
+    let request = ProcedureRequest(
+      .init(
+        id: id ?? hooks.makeCallID(), name: name, changes: sync.fragments,
+        arguments: sync.arguments),
+      of: session.info, in: host.content, deadline: now + configuration.procedureTime
+    ) { [weak self, weak host] request, body in
+      guard let self, let host else { throw CancellationError() }
+      try commit(request, in: host, body)
+    }
+    let call = RunningCall(
+      request, by: caller, sync, checksum: checksum, submitter, subscription)
+    host.calls[caller] = call
+    if let error = objection(to: sync, as: text, from: session, in: host) {
+      return fail(call, in: host, error)
+    }
+    guard let procedure = hooks.procedure(name) else {
+      return fail(call, in: host, .couldNotApplySync(reason: "there is no procedure \(name)"))
+    }
+    let changes = ChangeSet(fragments: sync.fragments, bases: host.values(before: sync.fragments))
+    if let reason = procedure.objection(to: sync.arguments, changes) {
+      return fail(call, in: host, .couldNotApplySync(reason: reason))
+    }
+    procedure.run(request)
+  }
+
+  /// Makes the change set of a procedure, and decides its call.
+  private func commit(
+    _ request: ProcedureRequest, in host: ScopeHost, _ body: (ModelObject) throws -> JSONValue
+  ) throws {
+    guard let call = host.calls.running.values.first(where: { $0.request === request }) else {
+      throw CancellationError()
+    }
+    if let session = call.subscription?.session, session.subscriptions.access.isReadOnly(host) {
+      throw WireError.readOnly
+    }
+    // The server's own changes come first in the order.
+    host.content.seal()
+    var submitter = call.submitter
+    submitter.origin.date = submitter.origin.date ?? hooks.date()
+    let changes = call.sync.arguments == nil ? call.sync.fragments : nil
+    try turn {
+      let result = try host.records.step {
+        var result: ScopeHost.Result
+        do {
+          result = try host.commit(changes, of: call.sync.fragments.count, by: submitter, body)
+        } catch let error as ScopeHost.RejectedChanges {
+          request.rejections = error.replies
+          let first = error.replies.first { $0.error != nil && $0.causedBy == nil }
+          throw first?.error ?? .rejected("The client's changes are rejected")
+        }
+        if call.sync.arguments == nil { result.outcome = nil }
+        keepDecision(on: call, in: host, result)
+        return result
+      }
+      if let item = result.item { broadcast(item, of: host, except: nil) }
+      finish(call, in: host, result, isCancelled: false)
+    }
+  }
+
+  /// Answers a decided call, and goes on with what has waited behind it.
+  func finish(
+    _ call: RunningCall, in host: ScopeHost, _ result: ScopeHost.Result, isCancelled: Bool
+  ) {
+    host.calls[call.caller] = nil
+    call.request.end(isCancelled: isCancelled)
+    guard let subscription = call.subscription, subscription.isLive else { return }
+    reply(to: call.sync, of: subscription.session, on: subscription, result)
+    takeQueued(of: subscription)
+  }
+
+  private func takeQueued(of subscription: Subscription) {
+    // The loop that is running goes on with it.
+    guard !subscription.takesQueued else { return }
+    subscription.takesQueued = true
+    defer { subscription.takesQueued = false }
+    while subscription.isLive, !subscription.queued.isEmpty,
+      subscription.host.calls[subscription.caller] == nil
+    {
+      let (sync, submitter) = subscription.queued.removeFirst()
+      handle(sync, from: subscription.session, submitter, on: subscription)
+    }
+  }
+
+  func keepDecision(
+    on call: RunningCall, in host: ScopeHost, _ result: ScopeHost.Result
+  ) {
+    let decision = call.submitter.author.map {
+      ScopeRecord.Decision(
+        client: $0.client, number: $0.number, checksum: call.checksum,
+        fragmentReplies: result.replies, outcome: result.outcome)
+    }
+    host.keep(result.item, result.set, isRemote: true, decision)
+    trimClients(of: host)
+    report(result, from: call.subscription?.session, in: host)
+  }
+
+  /// Does what is done in one turn, and sends what it leads to.
+  func turn<Failure>(_ action: () throws(Failure) -> Void) throws(Failure) {
+    if isHandling { return try action() }
+    isHandling = true
+    defer {
+      isHandling = false
+      flush()
+    }
+    try action()
+  }
+
+  // MARK: Leaving
+
+  /// Takes the call of a session out, undecided, with what has waited behind it: its client's rights are taken away.
+  ///
+  /// - Returns: the number of the first change set that is not decided.
+  @discardableResult
+  func dropCall(of subscription: Subscription) -> Int? {
+    var first = subscription.queued.first?.sync.number
+    subscription.queued = []
+    let calls = subscription.host.calls
+    if let call = calls[subscription.caller], call.subscription === subscription {
+      first = call.sync.number
+      subscription.host.calls[subscription.caller] = nil
+      call.request.end(isCancelled: true)
+    }
+    return first
+  }
+}
+
+extension Subscription {
+  /// The sender of the subscription's calls.
+  var caller: CallTable.Caller {
+    if session.version > 1, let client { .client(client) } else { .session(session.number) }
+  }
+}
+
+extension ScopeSync {
+  /// Returns the checksum of the change set, which is that of its fragments unless it calls a procedure with arguments.
+  func checksum(extending checksum: UInt32) -> UInt32 {
+    guard let arguments else { return checksum }
+    return FragmentsText.checksum(of: arguments, extending: checksum)
+  }
+}
+
+extension ScopeHost {
+  /// Returns the values that the properties have which fragments change.
+  func values(before fragments: [SyncFragment]) -> [UUID: JSONObject] {
+    var values: [UUID: JSONObject] = [:]
+    for fragment in fragments where fragment.kind == .change {
+      guard let model = content.sharedModel(fragment.uuid) else { continue }
+      for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
+        guard let property = model.classSchema[wireName: key] else { continue }
+        values[fragment.uuid, default: [:]][key] = model.currentJSON(of: property)
+      }
+    }
+    return values
+  }
+}

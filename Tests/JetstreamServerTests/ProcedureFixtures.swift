@@ -1,0 +1,34 @@
+import Foundation
+import Jetstream
+
+/// Adds to the likes of a canvas, up to a limit.
+struct Like: Procedure {
+  static let name = "Canvas.like"
+  var count = 1
+  var limit = 10
+
+  enum Failure: Error, Codable, Equatable { case full(at: Int) }
+
+  func run(on canvas: Canvas) throws(Failure) -> Int {
+    canvas.name = "liked"
+    guard canvas.likes + count <= limit else { throw .full(at: canvas.likes) }
+    canvas.likes += count
+    return canvas.likes
+  }
+}
+
+/// Adds a shape of a UUID of the caller's or, without one, of each side's own.
+struct Draw: Procedure {
+  static let name = "Canvas.draw"
+  var shape: UUID?
+  var label = "new"
+
+  func run(on canvas: Canvas) -> UUID {
+    let made = Shape()
+    made.label = label
+    let model = shape.map { Shape(uuid: $0) } ?? made
+    model.label = label
+    canvas.shapes.append(model)
+    return model.uuid
+  }
+}
