@@ -88,5 +88,6 @@ extension SimulationWorld {
       },
     ],
     problems: { $0.problems() }, clientModels: [GardenIdea.self]
-  ).with(SimulatedRules.garden)
+  ).with(SimulatedRules.garden).serving(
+    SimulatedProcedure { random in GardenRound(water: UInt8(random.number(in: 0...9))) })
 }

@@ -45,7 +45,7 @@ extension SimulatedClient {
   var undecidedModels: Set<UUID> {
     var models: Set<UUID> = []
     for set in sets {
-      for intent in set.intents {
+      for intent in set.intents + set.guesses {
         // The root has another UUID in change sets that were made before the first full state.
         let uuid = intent.uuid == ownRoot ? scope.root?.uuid : intent.model
         if let uuid { models.insert(uuid) }

@@ -143,7 +143,9 @@ final class SimulatedClient {
         guard let at = allSets.lastIndex(where: { $0.handle === handle }) else { return }
         let set = allSets[at].set
         sets.removeAll { $0 === set }
-        let isTakenBack = handle.outcomes.contains { $0.errorType == "history-lost" }
+        let isTakenBack =
+          handle.outcome?.error?.type == "history-lost"
+          || handle.outcomes.contains { $0.errorType == "history-lost" }
         if isTakenBack { noteTakenBack(set, policy) }
         learned[set.id] = isTakenBack ? set.allLosses : set.losses
         losses += (learned[set.id] ?? []).map { KnownLoss(set: set, loss: $0, ownRoot: ownRoot) }
@@ -167,7 +169,7 @@ final class SimulatedClient {
     madeSets += 1
     return SubmittedSet(
       client: number, place: madeSets - 1, id: set.id, isAtomic: set.isAtomic,
-      fragments: set.fragments)
+      isCall: set.arguments != nil, fragments: set.fragments)
   }
 
   /// All change sets that this client has made, including before a crash, by id.
@@ -308,6 +310,10 @@ final class SimulatedClient {
       if set.isDropped, isUnanswered { return nil }
       guard let verdicts = set.verdicts else {
         return "\(set) is \(handle.state), but was never sent"
+      }
+      if set.isCall, let told = handle.outcome, told != set.outcome {
+        return
+          "\(set) has come to \(told), but the server has said \(set.outcome?.json.text ?? "nothing")"
       }
       let rejected = handle.outcomes.map { outcome in
         if case .rejected = outcome { true } else { false }

@@ -22,6 +22,8 @@ final class SimulatedServer {
   private var ownSets: [SubmittedSet] = []
   private let opening = Opening()
   private var openings: SimulatedOpenings
+  private let procedure: SimulatedProcedure?
+  private var requests: SimulatedRequests
   private var keeper: RecordKeeper<ScopeRecord, StorageError>?
   /// Returns the time that it takes to encode a part of a state.
   var encodingTime: () -> Duration = { .zero }
@@ -74,13 +76,16 @@ final class SimulatedServer {
   ///   - close: closes a connection.
   init(
     version: Int, isSpread: Bool, opensScope: Bool, openings: SimulationRandom, handshake: Int,
-    limits: SimulationConfiguration.Limits, events: Events, journal: SimulatedJournal?,
-    rules: ScopeRules?, access: ((_ token: String) -> Result<ScopeAccess, WireError>)?,
+    limits: SimulationConfiguration.Limits, events: Events, procedure: SimulatedProcedure?,
+    requests: SimulationRandom, journal: SimulatedJournal?, rules: ScopeRules?,
+    access: ((_ token: String) -> Result<ScopeAccess, WireError>)?,
     makeToken: @escaping () -> String,
     send: @escaping (Int, [UInt8]) -> Void, probe: @escaping (Int) -> Void,
     close: @escaping (Int, _ code: Int, _ reason: String) -> Void
   ) {
-    (self.events, self.rules) = (events, rules)
+    (self.events, self.rules, self.procedure) = (events, rules, procedure)
+    self.requests = SimulatedRequests(random: requests)
+    self.journal = journal
     self.openings = SimulatedOpenings(random: openings)
     app = events.app(ticker)
     scope = app.scope
@@ -91,6 +96,9 @@ final class SimulatedServer {
       fetch: { [opening] _, name, _ in opening.fetch(scope, name, now: now()).map { $0 } },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     hooks.opens = { _ in opensScope }
+    hooks.procedure = { [unowned self] in $0 == procedure?.name ? served : nil }
+    var ids = requests
+    hooks.makeCallID = { ids.uuid() }
     if let access { hooks.access = { session, _ in .decided(access(session.token)) } }
     var configuration = ServerEngine.Configuration()
     configuration.highestVersion = version
@@ -108,8 +116,8 @@ final class SimulatedServer {
     configuration.readingTime = .milliseconds(Simulation.Times.reading)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)
+    configuration.procedureTime = .milliseconds(Simulation.Times.procedure)
     configuration.rules = { _ in rules }
-    self.journal = journal
     let perform = { [unowned self] (action: ServerEngine.Action) in
       switch action {
       case .send(let ids, let frame): for id in ids { send(id, frame) }
@@ -160,8 +168,11 @@ final class SimulatedServer {
           engine.prepareHistory(of: scope, then: $0)
         }, current: { [unowned self] in engine.history(of: scope) })
       let new = try engine.host(scope, history: history) { [unowned self] in
-        let isOwn = !ownSets.isEmpty && $0.decision == nil
-        journal.note(own: isOwn ? ownSets.removeFirst() : nil)
+        // What a procedure does is the app's own, too, but its record is that of a client's change set.
+        let id = $0.id
+        let at = ownSets.firstIndex { $0.id == id }
+        let own = at.map { ownSets.remove(at: $0) }
+        journal.note(own: $0.decision == nil ? own : nil)
         keeper.keep($0)
       }
       journal.begin(with: new, now: events.now())
@@ -176,6 +187,17 @@ final class SimulatedServer {
   func changeAccess(of token: String, to answer: Result<ScopeAccess, WireError>) {
     front?.changeAccess(token, scope.name, answer, now: events.now())
     engine.changeAccess(token, scope.name, answer, now: events.now())
+  }
+
+  /// The procedure of the world.
+  private var served: ServedProcedure {
+    ServedProcedure(takesArguments: true) { [unowned self] request in
+      if requests.takesAtOnce(request, now: events.now()) { procedure?.commit(request, engine) }
+    }
+  }
+
+  private func settleRequests(now: Duration) {
+    while let request = requests.take(now: now) { procedure?.commit(request, engine) }
   }
 
   // MARK: Opening and closing
@@ -251,6 +273,7 @@ final class SimulatedServer {
     journal?.settle(now: now)
     settleOpenings(now: now)
     settleEncodings(now: now)
+    settleRequests(now: now)
     while let at = joins.firstIndex(where: { $0.readyAt <= now }) {
       let (join, _) = joins.remove(at: at)
       front?.joined(join, now: now)
@@ -270,7 +293,7 @@ final class SimulatedServer {
   /// The time at which the disk or an encoder has done its next piece of work; nil if both are idle.
   var nextDeadline: Duration? {
     (encodings.map(\.readyAt) + joins.map(\.readyAt)
-      + [journal?.deadline, openings.deadline].compactMap { $0 }).min()
+      + [journal?.deadline, openings.deadline, requests.deadline].compactMap { $0 }).min()
   }
 
   /// Takes a new connection. The observer speaks with the engine of the scope at once.

@@ -60,6 +60,7 @@ extension Simulation {
       let access = SimulatedAccess.allCases[Int(seed % UInt64(SimulatedAccess.allCases.count))]
       return .access(client: client, access)
     }
+    if happens(configuration.calls) { return .call(client: client, seed: seed) }
     if seed % 8 == 0 { return .flush(client: client) }
     return .pass(milliseconds: random.number(in: configuration.pause))
   }
@@ -74,6 +75,8 @@ extension Simulation {
     static let reading = 1_000
     static let silence = 1_600
     static let expiry = 3_000
+    /// The time that a procedure may take.
+    static let procedure = 1_500
     /// The polling interval, so long that the connection is left in between.
     static let poll = 700
     /// The longest time for which a client is unreachable without losing its session.

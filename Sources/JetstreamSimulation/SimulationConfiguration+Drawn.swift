@@ -40,6 +40,8 @@ extension SimulationConfiguration {
     configuration.sharing = 0.3
     configuration.guarding = 0.4
     configuration.revocations = random.pick(from: [0, 0.01, 0.04])!
+    var calling = SimulationRandom(seed: seed, branch: 26)
+    configuration.calls = calling.pick(from: [0, 0.02, 0.08])!
     configuration.opening = 0.4
     configuration.closings = random.pick(from: [0, 0.01, 0.05])!
     if random.chance(0.4) {

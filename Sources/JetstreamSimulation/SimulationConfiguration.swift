@@ -174,6 +174,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// The share of steps in which such a server gives a client other rights: to read and write, to read only, or none. All
   /// clients have all rights again when everything comes to rest.
   public var revocations = 0.0
+  /// The share of steps in which a client calls the procedure of the world, if it has one. The server's app waits a while
+  /// before it decides about most calls.
+  public var calls = 0.0
   /// The share of runs in which the server has the scope in another channel of its sessions, as one
   /// that spreads its scopes over several threads. Not used with peers of version 1, which know no
   /// channels.
@@ -229,6 +232,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.sharing = 0.3
     configuration.guarding = 0.4
     configuration.revocations = 0.01
+    configuration.calls = 0.04
     configuration.opening = 0.4
     configuration.closings = 0.01
     configuration.discarding = 0.3

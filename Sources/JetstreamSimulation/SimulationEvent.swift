@@ -55,6 +55,8 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case pauseIncoming(client: Int, isPaused: Bool)
   /// The app of the server gives a client other rights in the scope.
   case access(client: Int, SimulatedAccess)
+  /// A client calls the procedure of the world.
+  case call(client: Int, seed: UInt64)
 }
 
 /// The sync modes of the clients of a simulation.
@@ -81,7 +83,8 @@ extension SimulationEvent {
       .partition(let client, _), .lose(let client, _, _), .duplicate(let client, _, _),
       .reorder(let client, _, _), .crashClient(let client), .mode(let client, _),
       .sync(let client), .permission(let client, _), .conflict(let client, _),
-      .pauseIncoming(let client, _), .access(let client, _):
+      .pauseIncoming(let client, _), .access(let client, _),
+      .call(let client, _):
       client
     case .failDisk(let client, _): client
     case .serverEdit, .closeScope, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory:
@@ -124,6 +127,7 @@ extension SimulationEvent: CustomStringConvertible {
       "client \(client) may \(isGranted ? "" : "not ")use the network"
     case .pauseIncoming(let client, let isPaused):
       "client \(client) \(isPaused ? "pauses" : "resumes") what the server sends"
+    case .call(let client, let seed): "client \(client) makes a call (\(seed))"
     case .access(let client, let access): "the server gives client \(client) \(access.rawValue)"
     }
   }

@@ -34,7 +34,7 @@ extension SimulationRun {
     case .browserEdit(let number, let seed): editBrowser(number, seed)
     case .reload(let number): reloadBrowser(number)
     case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient, .mode,
-      .sync, .permission, .conflict, .pauseIncoming, .access:
+      .sync, .permission, .conflict, .pauseIncoming, .access, .call:
       break
     }
   }
@@ -96,6 +96,7 @@ extension SimulationRun {
     case .permission(_, let isGranted): client.permit(isGranted, now: now)
     case .pauseIncoming(_, let isPaused): client.pauseIncoming(isPaused)
     case .access(_, let access): setAccess(of: client, to: access)
+    case .call(_, let seed): call(by: client, seed: seed)
     case .failDisk(let number, let pick): number.flatMap { outboxes[$0] }?.fail(pick)
     case .serverEdit, .closeScope, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory:
       break

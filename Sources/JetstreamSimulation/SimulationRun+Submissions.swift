@@ -22,7 +22,7 @@ extension SimulationRun {
       if message["number"] != nil {
         set.toldSeen = message["seen"]?.whole
         let seen = set.seen(in: client.position?.epoch)
-        if set.toldSeen != seen, !set.isMadeInRestart {
+        if set.toldSeen != seen, !set.isMadeInRestart, !set.isCall {
           report(
             .messages,
             "Client \(client.number) says that it had seen \(set.toldSeen.map(String.init) ?? "nothing special") "
@@ -175,6 +175,7 @@ extension SimulationRun {
     guard let client = clientsByID[decision.client],
       let (set, _) = client.allSets.first(where: { $0.set.place + 1 == decision.number })
     else { return report(.messages, "The server has decided what no client has sent: \(decision)") }
+    if set.isCall { return acceptCall(set, decision, doing: effective) }
     accept(
       set, of: client, set.sent, decision.fragmentReplies.map { $0.error == nil },
       decision.fragmentReplies.map(\.causedBy),

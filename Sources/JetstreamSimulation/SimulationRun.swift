@@ -133,6 +133,7 @@ final class SimulationRun {
       version: versions.server, isSpread: versions.areSpread, opensScope: versions.opensScope,
       openings: SimulationRandom(seed: seed, branch: 22, starts),
       handshake: configuration.handshakeTimeout, limits: configuration.limits, events: events,
+      procedure: world.procedure, requests: SimulationRandom(seed: seed, branch: 25, starts),
       journal: journal, rules: versions.areGuarded ? world.rules : nil,
       access: versions.areGuarded ? { [rights] in rights.answer(for: $0) } : nil,
       makeToken: { [unowned self] in
@@ -289,7 +290,7 @@ final class SimulationRun {
   }
 
   /// Applies a change set of the server's own to the reference.
-  private func acceptOwn(_ set: SubmittedSet) {
+  func acceptOwn(_ set: SubmittedSet) {
     serverHasEdited = true
     for intent in set.intents {
       // Changes that the server's app makes to a model right before it removes the model are in no change set.

@@ -44,6 +44,8 @@ public struct SimulationWorld: Sendable {
   let clientModels: [ModelObject.Type]
   /// The server's rules, in runs that have some; nil for a world without any.
   var rules: ScopeRules?
+  /// The procedure that clients call; nil for a world without one.
+  var procedure: SimulatedProcedure?
 
   /// Creates a world whose edits need nothing but the tree.
   ///

@@ -60,7 +60,11 @@ final class SubmittedSet: CustomStringConvertible {
   let id: UUID
   /// True if the server has to apply all of it or nothing.
   let isAtomic: Bool
+  /// True if it calls a procedure: its changes are a guess then, and no intents.
+  let isCall: Bool
   let intents: [Intent]
+  /// The changes of a call, which are visible until it is decided.
+  let guesses: [Intent]
   /// The UUIDs of the models that it adds.
   let additions: Set<String>
   /// The time at which it was made, or brought back, on the clock of the client's process.
@@ -88,6 +92,8 @@ final class SubmittedSet: CustomStringConvertible {
   private(set) var acceptances = 0
   /// The parts without effect, which the ledger of its client has to contain.
   private(set) var losses: [Loss] = []
+  /// The outcome of the procedure that it calls.
+  private(set) var outcome: CallOutcome?
   /// True after the server has lost the history with its decision.
   private var isForgotten = false
 
@@ -109,6 +115,12 @@ final class SubmittedSet: CustomStringConvertible {
   func decide(_ verdicts: [Bool], losing losses: [Loss]) {
     (self.verdicts, self.losses, isForgotten) = (verdicts, losses, false)
     if verdicts.contains(true) { acceptances += 1 }
+  }
+
+  /// Takes the server's decision on a call.
+  func decide(_ verdicts: [Bool], outcome: CallOutcome?, hasSucceeded: Bool) {
+    (self.verdicts, self.outcome, isForgotten) = (verdicts, outcome, false)
+    if hasSucceeded { acceptances += 1 }
   }
 
   /// Returns the sequence that its message has to name as seen, if its client knows the server's history `epoch`:
@@ -134,12 +146,16 @@ final class SubmittedSet: CustomStringConvertible {
   /// Forgets the server's decision, which is lost with its history. The client may still know of it.
   func forget() { (acceptances, isForgotten) = (0, true) }
 
-  init(client: Int?, place: Int, id: UUID, isAtomic: Bool, fragments: [SyncFragment]) {
+  init(
+    client: Int?, place: Int, id: UUID, isAtomic: Bool, isCall: Bool = false,
+    fragments: [SyncFragment]
+  ) {
     self.isAtomic = isAtomic
+    self.isCall = isCall
     self.client = client
     self.place = place
     self.id = id
-    intents = fragments.map { fragment in
+    let meanings = fragments.map { fragment in
       let json = PlainJSON(fragment)
       return Intent(
         uuid: json["uuid"]?.text ?? "", model: fragment.uuid,
@@ -148,6 +164,7 @@ final class SubmittedSet: CustomStringConvertible {
         known: json["known"]?.members ?? [:],
         operations: json["operations"]?.members ?? [:])
     }
+    (intents, guesses) = isCall ? ([], meanings) : (meanings, [])
     additions = Set(intents.lazy.filter(\.isAddition).map(\.uuid))
   }
 
@@ -176,6 +193,7 @@ final class SubmittedSet: CustomStringConvertible {
   /// Returns true if a message with these fragments carries the change set. They may name the root by another
   /// UUID than `ownRoot`.
   func isCarried(by fragments: [PlainJSON], ownRoot: String) -> Bool {
+    if isCall { return true }
     guard fragments.count == intents.count else { return false }
     return zip(fragments, intents).allSatisfy { fragment, intent in
       guard fragment["uuid"]?.text == intent.uuid || intent.uuid == ownRoot,

@@ -60,5 +60,9 @@ extension SimulationWorld {
         return "removes the first that is done"
       },
     ], clientModels: [WorkshopDraft.self]
-  ).with(SimulatedRules.workshop)
+  ).with(SimulatedRules.workshop).serving(
+    SimulatedProcedure { random in
+      WorkshopDeal(
+        count: random.number(in: 0...3), card: random.chance(0.6) ? random.uuid() : nil)
+    })
 }

@@ -67,7 +67,7 @@ public final class ChangeSetHandle {
   public private(set) var error: ChangeSetError?
 
   /// The outcome of the procedure that the change set calls; nil until a server has told it.
-  private(set) var outcome: CallOutcome?
+  package private(set) var outcome: CallOutcome?
   /// True once a server has decided about the change set.
   private(set) var isDecidedByServer = false
 

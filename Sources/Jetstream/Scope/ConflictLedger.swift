@@ -95,6 +95,8 @@ public final class ConflictLedger: Observable {
 
   /// Removes the conflicts about properties that a new local change set writes.
   func settle(by set: ChangeSet) {
+    // What a call shows is a guess of its outcome.
+    if set.arguments != nil { return }
     if items.isEmpty { return }
     let content = WrittenContent(of: set)
     remove { content.contains($0.property, of: $0.model) }

@@ -58,6 +58,7 @@ struct LostChanges {
 
   /// Removes the parts that a new change set settles by writing the same properties.
   mutating func settle(by set: ChangeSet) {
+    if set.arguments != nil { return }
     guard !parts.isEmpty || written.contains(where: { !$0.isEmpty }) else { return }
     let content = WrittenContent(of: set)
     func isSettled(_ part: Part) -> Bool { content.contains(part.property, of: part.fragment.uuid) }

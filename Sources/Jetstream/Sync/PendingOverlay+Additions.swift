@@ -24,8 +24,18 @@ extension PendingOverlay {
   func adds(_ uuid: UUID) -> Bool { additions[uuid] != nil }
 
   /// Returns true if a pending change set writes the property.
-  func isPending(_ name: PropertyKey) -> Bool {
-    covers(name) && !isSettled(name) || additions[name.uuid]?.properties[name.name] != nil
+  ///
+  /// - Parameter guesses: the numbers of change sets that do not count.
+  func isPending(_ name: PropertyKey, besides guesses: Set<Int>) -> Bool {
+    if guesses.isEmpty {
+      return covers(name) && !isSettled(name) || additions[name.uuid]?.properties[name.name] != nil
+    }
+    if let addition = additions[name.uuid], addition.properties[name.name] != nil,
+      !guesses.contains(addition.set)
+    {
+      return true
+    }
+    return isWritten(name, besides: guesses)
   }
 
   /// Notes the additions of the change set with number `set`.

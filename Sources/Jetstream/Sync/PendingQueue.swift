@@ -11,6 +11,8 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   private(set) var decidedCount = 0
   /// The number of the last change set that was made; 0 if none was.
   var lastNumber = 0
+  /// The numbers of those that call procedures with arguments: their changes are guesses.
+  private(set) var calls: Set<Int> = []
   /// The change sets that a server of version 1 is sent in several messages, by number.
   var splits: [Int: SplitSet] = [:]
   /// True while a change set is undone here that could not be sent.
@@ -79,11 +81,15 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     }
   }
 
-  mutating func append(_ entry: PendingEntry) { entries.append(entry) }
+  mutating func append(_ entry: PendingEntry) {
+    entries.append(entry)
+    if entry.set.arguments != nil { calls.insert(entry.number) }
+  }
 
   /// Cost: O(n) in the sets behind the place.
   mutating func insert(_ entry: PendingEntry, at place: Int) {
     entries.insert(entry, at: head + place)
+    if entry.set.arguments != nil { calls.insert(entry.number) }
   }
 
   /// Removes a change set. Cost: O(n) in the sets behind it, but O(1) for the first one.
@@ -91,6 +97,7 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     let entry = self[place]
     if place < sentCount { sentCount -= 1 }
     if entry.decision != nil { decidedCount -= 1 }
+    if !calls.isEmpty { calls.remove(entry.number) }
     guard place == 0 else {
       entries.remove(at: head + place)
       return entry
@@ -106,7 +113,9 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     return entry
   }
 
-  mutating func removeAll() { (entries, head, sentCount, decidedCount) = ([], 0, 0, 0) }
+  mutating func removeAll() {
+    (entries, head, sentCount, decidedCount, calls) = ([], 0, 0, 0, [])
+  }
 
   /// Returns a description of every broken invariant; for tests.
   func brokenInvariants() -> [String] {

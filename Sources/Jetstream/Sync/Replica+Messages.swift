@@ -128,7 +128,10 @@ extension Replica {
     if let old, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     finishStanding()
     if !progress.hasBase, let root = fragments.first { dropInitialContent(where: root) }
-    losses.noteOverwritten(byState: fragments, in: scope) { overlay.isPending($0) }
+    let calls = pending.calls
+    losses.noteOverwritten(byState: fragments, in: scope) {
+      overlay.isPending($0, besides: calls)
+    }
     if dialect.isOfValues, !journal.isRestoring { progress.position = nil }
     keep(.base(ReplicaBase(position: progress.position, root: rootUUID, fragments: fragments)))
     progress.hasBase = true

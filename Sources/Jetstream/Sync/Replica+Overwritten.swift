@@ -17,6 +17,9 @@ extension Replica {
 
   /// Notes which of the replica's writes another client's change set overwrites, before that is applied.
   func noteOverwritten(by fragments: [SyncFragment], _ origin: ChangeOrigin) {
-    losses.noteOverwritten(by: fragments, origin, in: scope) { overlay.isPending($0) }
+    let calls = pending.calls
+    losses.noteOverwritten(by: fragments, origin, in: scope) {
+      overlay.isPending($0, besides: calls)
+    }
   }
 }
