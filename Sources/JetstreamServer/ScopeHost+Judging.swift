@@ -24,9 +24,10 @@ extension ScopeHost {
       var result = draft(
         of: proposed.fragments, objections: objections, isAtomic: isAtomic, by: submitter)
       result.problems = problems
+      // A cause has no cause of its own: what refers to a fragment that falls with the first one falls with it, too.
       if let first = proposed.cause {
-        for at in result.replies.indices where at != first && result.replies[at].error != nil {
-          result.replies[at].causedBy = result.replies[at].causedBy ?? first
+        for at in result.replies.indices where result.replies[at].error != nil {
+          result.replies[at].causedBy = at == first ? nil : first
         }
       }
       return result

@@ -448,6 +448,15 @@ struct ScopeRulesTests {
     #expect(four.map { $0.error?.message } == Array(repeating: "Too much at once", count: 4))
     #expect(four.map(\.causedBy) == [nil, 0, 0, 0])
     #expect(shape.x == 0)
+    // What refers to a fragment that would have been rejected anyway falls with the change set, not with that fragment.
+    let unknown = UUID()
+    let chained = bob.submit([
+      tests.change(shape, ["x": 1]),
+      SyncFragment(.add, uuid: unknown, className: "Idea"),
+      tests.change(world.canvas, ["shapes": .array([.string(unknown.wireText)])]),
+      tests.change(world.canvas, ["name": "m"]),
+    ])
+    #expect(chained.map(\.causedBy) == [nil, 0, 0, 0])
   }
 
   @Test("A client takes a denied change back, and has one conflict for it")
