@@ -14,18 +14,23 @@ extension ScopeHost {
     guard let book = policy.rules else {
       return draft(of: submitted, isAtomic: isAtomic, by: submitter)
     }
-    guard let session = submitter.info else {
+    // Looks at it where it stands: a session is large, and a copy of it is retained field by field.
+    if case .none = submitter.info {
       preconditionFailure("A submission in a scope with rules names its session.")
     }
-    var proposed = ProposedChangeSet(submitted, isAtomic: isAtomic, of: session)
-    var problems = review(&proposed, book)
-    var objections = proposed.objections
+    var (fragments, objections, problems) = (submitted, [Int: WireError](), [String]())
+    var cause: Int?
+    if !book.rules.reviews.isEmpty, let session = submitter.info {
+      var proposed = ProposedChangeSet(submitted, isAtomic: isAtomic, of: session)
+      problems = review(&proposed, book)
+      (fragments, objections, cause) = (proposed.fragments, proposed.objections, proposed.cause)
+    }
     func attempt() -> Draft {
       var result = draft(
-        of: proposed.fragments, objections: objections, isAtomic: isAtomic, by: submitter)
+        of: fragments, objections: objections, isAtomic: isAtomic, by: submitter)
       result.problems = problems
       // A cause has no cause of its own: what refers to a fragment that falls with the first one falls with it, too.
-      if let first = proposed.cause {
+      if let first = cause {
         for at in result.replies.indices where result.replies[at].error != nil {
           result.replies[at].causedBy = at == first ? nil : first
         }
@@ -35,8 +40,8 @@ extension ScopeHost {
     for _ in 0..<Self.mostRounds {
       let draft = attempt()
       if draft.isRejected || draft.effective.isEmpty { return draft }
-      let found = self.objections(to: draft, by: session, book)
-      problems += found.problem.map { [$0] } ?? []
+      let found = self.objections(to: draft, by: submitter, book)
+      if let problem = found.problem { problems.append(problem) }
       if found.errors.isEmpty { return draft }
       objections.merge(found.errors) { first, _ in first }
     }
@@ -63,22 +68,28 @@ extension ScopeHost {
 
   /// Returns the errors of the fragments whose differences the rules deny, by their positions in the submission.
   private func objections(
-    to draft: Draft, by session: SessionInfo, _ book: RuleBook
+    to draft: Draft, by submitter: Submitter, _ book: RuleBook
   ) -> (errors: [Int: WireError], problem: String?) {
     let scope = TentativeScope(of: draft.effective, in: content) { [self] in departed($0) }
     let differences = Differences(in: scope)
     var errors: [Int: WireError] = [:]
     if !book.rules.allowsUnknownContent {
-      for index in scope.unknown + differences.unknown {
+      let (own, held) = (scope.unknown, differences.unknown)
+      for index in own.isEmpty ? held : own + held {
         errors[draft.positions[index]] = .notPermitted(to: "write what the scope does not know")
       }
     }
+    if differences.all.isEmpty { return (errors, scope.misreading) }
     // The denied additions first: what refers to one is rejected as its consequence, and not for a reason of its own.
-    let question = ScopeRules.Question(by: session, in: scope)
+    let question = ScopeRules.Question(by: submitter.info!, in: scope)
     var denied: Set<UUID> = []
     func judge(_ difference: Difference) {
       // Fragments that are rejected already need not be judged.
-      if difference.fragments.allSatisfy({ errors[draft.positions[$0]] != nil }) { return }
+      if !errors.isEmpty,
+        difference.fragments.allSatisfy({ errors[draft.positions[$0]] != nil })
+      {
+        return
+      }
       guard let error = book.objection(to: difference, asking: question) else { return }
       if case .created = difference.kind, difference.model.addition != nil {
         denied.insert(difference.model.uuid)
@@ -88,15 +99,16 @@ extension ScopeHost {
         errors[at] = errors[at] ?? error
       }
     }
-    for difference in differences.all where difference.isCreation { judge(difference) }
-    for difference in differences.all where !difference.isCreation {
-      if case .inserted(let child, _) = difference.kind, denied.contains(child.uuid) { continue }
-      judge(difference)
+    let (all, firstCreation) = (differences.all, differences.firstCreation)
+    for index in firstCreation..<all.count { judge(all[index]) }
+    for index in 0..<firstCreation {
+      if !denied.isEmpty, case .inserted(let child, _) = all[index].kind,
+        denied.contains(child.uuid)
+      {
+        continue
+      }
+      judge(all[index])
     }
     return (errors, scope.misreading)
   }
-}
-
-extension Difference {
-  fileprivate var isCreation: Bool { if case .created = kind { true } else { false } }
 }

@@ -5,6 +5,8 @@ import Jetstream
 final class RuleBook {
   let rules: ScopeRules
   private var classes: [ObjectIdentifier: ClassRules] = [:]
+  /// The class that was asked for last: mostly a change set is about one. Not open while other code runs.
+  @exclusivity(unchecked) private var last: ClassRules?
 
   init(_ rules: ScopeRules) { self.rules = rules }
 
@@ -79,7 +81,13 @@ final class RuleBook {
   }
 
   private func rules(for schema: ClassSchema) -> ClassRules {
-    if let known = classes[ObjectIdentifier(schema)] { return known }
+    if let last, last.schema === schema { return last }
+    let found = classes[ObjectIdentifier(schema)] ?? makeRules(for: schema)
+    last = found
+    return found
+  }
+
+  private func makeRules(for schema: ClassSchema) -> ClassRules {
     let result = ClassRules(schema)
     result.create = nearest(.create, schema, nil)
     result.delete = nearest(.delete, schema, nil)

@@ -172,9 +172,10 @@ extension ScopeRules {
   final class Question {
     let session: SessionInfo
     let scope: TentativeScope
-    private(set) var model: TentativeModel!
+    // No access to these is open while a rule runs: they are only replaced.
+    @exclusivity(unchecked) private(set) var model: TentativeModel!
     /// The model that is inserted, removed or moved.
-    private(set) var child: TentativeModel?
+    @exclusivity(unchecked) private(set) var child: TentativeModel?
 
     init(by session: SessionInfo, in scope: TentativeScope) {
       (self.session, self.scope) = (session, scope)

@@ -7,11 +7,38 @@ final class TentativeModel {
   struct Write {
     let property: PropertySchema
     /// The fragments that change the property.
-    fileprivate(set) var fragments: [Int]
+    fileprivate(set) var fragments: FragmentIndices
     /// The value that was named last; nil if operations alone change the property.
     fileprivate(set) var assigned: JSONValue?
     /// The operations that come behind it.
     fileprivate(set) var operations: [PropertyOperation] = []
+    /// The value that a plain property gets, from the first time that it was asked for.
+    fileprivate var value: JSONValue?
+
+    fileprivate init(_ property: PropertySchema, at index: Int) {
+      (self.property, fragments) = (property, FragmentIndices(index))
+    }
+
+    fileprivate func isOf(_ other: PropertySchema) -> Bool {
+      // Entries of dictionaries are made each time that they are looked up.
+      property === other
+        || (property.index == other.index && property.entryKey == other.entryKey)
+    }
+  }
+
+  /// A property that begins to hold the model, or ceases to, and the fragments by which it does.
+  struct Holding {
+    let holder: PropertyKey
+    let fragments: FragmentIndices
+  }
+
+  /// The presence of a model in a collection on which there are operations.
+  struct Stay {
+    /// True if the collection holds the model before them.
+    let isBefore: Bool
+    /// True if it holds the model after them.
+    var isAfter: Bool
+    var isMoved = false
   }
 
   let uuid: UUID
@@ -22,11 +49,30 @@ final class TentativeModel {
   let isShared: Bool
   /// The fragment that adds the model; nil if there is none.
   private(set) var addition: Int?
-  /// True if there are fragments of the model.
-  private(set) var isWritten = false
-  private(set) var writes: [Write] = []
-  /// The indices of the writes: a fragment may write any number of entries of a dictionary.
-  private var places: [Place: Int] = [:]
+
+  // No access to these is open while other code runs: they are replaced or appended to, and the closures that change a
+  // write are of this file.
+  /// The first write. Mostly it is the only one: then there is no array.
+  @exclusivity(unchecked) private var first: Write?
+  @exclusivity(unchecked) private var others: [Write] = []
+  /// The indices of the writes; empty while these are few. A fragment may write any number of entries of a dictionary.
+  @exclusivity(unchecked) private var places: [Place: Int] = [:]
+
+  // Notes that the scope and the search for differences make about the model.
+  /// The properties that hold the model now, from the first time that they were looked up.
+  @exclusivity(unchecked) var holders: [PropertyKey]?
+  /// The same as a set, if there are many.
+  @exclusivity(unchecked) var holderSet: Set<PropertyKey>?
+  /// The properties that begin to hold the model, and those that cease to.
+  @exclusivity(unchecked) var gained: [Holding] = []
+  @exclusivity(unchecked) var lost: [Holding] = []
+  /// The model's presence in the collection that is looked at; nil at all other times.
+  @exclusivity(unchecked) var stay: Stay?
+  /// True if the model is known to come in, or to leave.
+  @exclusivity(unchecked) var isArriving = false
+  @exclusivity(unchecked) var isLeaving = false
+  /// True if the root would lead to the model; nil as long as that was not asked.
+  @exclusivity(unchecked) var isReachable: Bool?
 
   private struct Place: Hashable {
     let index: Int
@@ -40,14 +86,13 @@ final class TentativeModel {
     (self.current, self.isShared) = (current, isShared)
   }
 
-  /// Notes what a fragment writes.
+  /// Notes what the fragment at an index writes.
   ///
   /// - Returns: false if it names a property that the class does not have.
-  func take(_ fragment: SyncFragment, at index: Int) -> Bool {
+  func take(_ index: Int, of fragments: [SyncFragment]) -> Bool {
     var isKnown = true
-    isWritten = true
-    if fragment.kind == .add { addition = index }
-    for member in fragment.properties.members {
+    if fragments[index].kind == .add { addition = index }
+    for member in fragments[index].properties.members {
       guard let property = schema[wireName: member.key], property.isSynced else {
         isKnown = false
         continue
@@ -57,35 +102,81 @@ final class TentativeModel {
         $0.operations = []
       }
     }
-    for entry in fragment.operations {
+    for entry in fragments[index].operations {
       guard let property = schema[wireName: entry.key], property.isSynced else {
         isKnown = false
         continue
       }
-      write(property, at: index) { $0.operations += entry.operations }
+      write(property, at: index) {
+        // An empty array would be filled with a copy.
+        if $0.operations.isEmpty {
+          $0.operations = entry.operations
+        } else {
+          $0.operations += entry.operations
+        }
+      }
     }
     return isKnown
   }
 
+  // MARK: Writes
+
+  /// The number of writes that are compared one by one.
+  private static let fewWrites = 8
+
   private func write(
     _ property: PropertySchema, at index: Int, _ change: (inout Write) -> Void
   ) {
-    if let place = place(of: property) {
-      if writes[place].fragments.last != index { writes[place].fragments.append(index) }
-      return change(&writes[place])
+    guard let place = place(of: property) else {
+      var write = Write(property, at: index)
+      change(&write)
+      return append(write)
     }
-    var write = Write(property: property, fragments: [index])
-    change(&write)
-    places[Place(property)] = writes.count
-    writes.append(write)
+    if place == 0 {
+      first!.note(index)
+      change(&first!)
+    } else {
+      others[place - 1].note(index)
+      change(&others[place - 1])
+    }
+  }
+
+  private func append(_ write: Write) {
+    if first == nil {
+      first = write
+      return
+    }
+    others.append(write)
+    if others.count == Self.fewWrites {
+      for place in 0..<writeCount { places[Place(self.write(at: place).property)] = place }
+    } else if others.count > Self.fewWrites {
+      places[Place(write.property)] = others.count
+    }
   }
 
   private func place(of property: PropertySchema) -> Int? {
-    places[Place(property)]
+    guard let first else { return nil }
+    if first.isOf(property) { return 0 }
+    if others.isEmpty { return nil }
+    if !places.isEmpty { return places[Place(property)] }
+    return others.firstIndex { $0.isOf(property) }.map { $0 + 1 }
   }
 
-  /// Returns the change of a property; nil if it stays as it is.
-  func write(of property: PropertySchema) -> Write? { place(of: property).map { writes[$0] } }
+  /// The number of properties, and of entries of dictionaries, that change.
+  var writeCount: Int { first == nil ? 0 : 1 + others.count }
+
+  /// Returns the property that was written as the first, the second and so on.
+  func property(at place: Int) -> PropertySchema {
+    place == 0 ? first!.property : others[place - 1].property
+  }
+
+  /// Returns the fragments that write it.
+  func fragments(at place: Int) -> FragmentIndices {
+    place == 0 ? first!.fragments : others[place - 1].fragments
+  }
+
+  /// Returns all changes of it.
+  func write(at place: Int) -> Write { place == 0 ? first! : others[place - 1] }
 
   // MARK: Values
 
@@ -96,12 +187,23 @@ final class TentativeModel {
 
   /// Returns the value that a property would have.
   func newValue(of property: PropertySchema) -> JSONValue {
-    guard let write = write(of: property) else { return oldValue(of: property) }
-    return newValue(by: write)
+    guard let place = place(of: property) else { return oldValue(of: property) }
+    return newValue(at: place)
   }
 
-  /// Returns the value that a change leads to.
-  func newValue(by write: Write) -> JSONValue {
+  /// Returns the value to which the writes of a property lead.
+  func newValue(at place: Int) -> JSONValue {
+    if let known = place == 0 ? first!.value : others[place - 1].value { return known }
+    let write = write(at: place)
+    let value = newValue(by: write)
+    // A rule may read it any number of times. Collections are not kept, since each may be large.
+    if case .plain = write.property.kind {
+      if place == 0 { first!.value = value } else { others[place - 1].value = value }
+    }
+    return value
+  }
+
+  private func newValue(by write: Write) -> JSONValue {
     let property = write.property
     guard !write.operations.isEmpty else {
       return write.assigned.map { property.normalized($0) ?? $0 } ?? oldValue(of: property)
@@ -141,14 +243,24 @@ final class TentativeModel {
     for member in (current?.currentProperties() ?? JSONObject()).members {
       if let entry = schema[wireName: member.key] { note(entry, member.value) }
     }
-    if after { for write in writes { note(write.property, newValue(by: write)) } }
+    if after {
+      for place in 0..<writeCount { note(write(at: place).property, newValue(at: place)) }
+    }
     return models.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   /// Calls `body` with each model that a synced property would hold.
   func forEachNewChild(_ body: (UUID) -> Void) {
-    for property in schema.properties where property.isSynced && property.kind != .plain {
+    for property in schema.properties where property.isSynced {
+      // A comparison of kinds would call the other module.
+      if case .plain = property.kind { continue }
       for uuid in models(in: property, after: true) { body(uuid) }
     }
+  }
+}
+
+extension TentativeModel.Write {
+  fileprivate mutating func note(_ index: Int) {
+    if fragments.last != index { fragments.append(index) }
   }
 }

@@ -9,36 +9,39 @@ final class TentativeScope {
   private let content: any HostedContent
   /// Finds models that have left and may come back.
   private let departed: (UUID) -> (any HostedModel)?
-  private var models: [UUID: TentativeModel] = [:]
-  /// The properties that hold models, as far as that was asked.
-  private var held: [UUID: Set<PropertyKey>] = [:]
-  /// The models that fragments write, in the order of the first of these.
-  private(set) var written: [TentativeModel] = []
+  private let hasUnknownModels: Bool
+  // No access to these is open while other code runs: they are read and appended to, and no closure is called with them.
+  /// The models that fragments write, in the order of the first of these, and then all others that were asked for.
+  @exclusivity(unchecked) private var models: TentativeModels
+  /// The number of models that fragments write.
+  @exclusivity(unchecked) private(set) var writtenCount = 0
   /// The fragments with properties or of classes that the scope does not know.
-  private(set) var unknown: [Int] = []
+  @exclusivity(unchecked) private(set) var unknown: [Int] = []
   /// The first value that was read and that is not of the type that the reader has expected; nil if there is none.
-  var misreading: String?
+  @exclusivity(unchecked) var misreading: String?
 
   init(
     of fragments: [SyncFragment], in content: any HostedContent,
     departed: @escaping (UUID) -> (any HostedModel)?
   ) {
     (self.content, self.departed) = (content, departed)
-    // In the order in which they are applied.
-    for (index, fragment) in fragments.enumerated() where fragment.kind == .add {
-      take(fragment, at: index)
+    hasUnknownModels = content.hasUnknownModels
+    models = TentativeModels(capacity: fragments.count)
+    // In the order in which they are applied. They are read where they stand: a copy of each would be retained for nothing.
+    for index in fragments.indices where fragments[index].kind == .add {
+      take(index, of: fragments)
     }
-    for (index, fragment) in fragments.enumerated() where fragment.kind == .change {
-      take(fragment, at: index)
+    for index in fragments.indices where fragments[index].kind == .change {
+      take(index, of: fragments)
     }
+    writtenCount = models.count
   }
 
-  private func take(_ fragment: SyncFragment, at index: Int) {
-    guard let model = self[fragment.uuid] ?? made(by: fragment) else {
+  private func take(_ index: Int, of fragments: [SyncFragment]) {
+    guard let model = self[fragments[index].uuid] ?? made(by: fragments[index]) else {
       return unknown.append(index)
     }
-    if !model.isWritten { written.append(model) }
-    if !model.take(fragment, at: index) { unknown.append(index) }
+    if !model.take(index, of: fragments) { unknown.append(index) }
   }
 
   private func made(by addition: SyncFragment) -> TentativeModel? {
@@ -46,12 +49,18 @@ final class TentativeScope {
       return nil
     }
     let model = TentativeModel(addition.uuid, schema, current: nil, isShared: false)
-    models[addition.uuid] = model
+    models.append(model)
     return model
   }
 
+  /// Returns a model that fragments write; `index` is less than ``writtenCount``.
+  func written(at index: Int) -> TentativeModel { models[index] }
+
+  /// The UUID of the root; nil if the scope has none.
+  var rootUUID: UUID? { content.root?.uuid }
+
   /// The root; nil if the scope has none.
-  var root: TentativeModel? { content.root.flatMap { self[$0.uuid] } }
+  var root: TentativeModel? { rootUUID.flatMap { self[$0] } }
 
   /// A model of the scope, or one that is gone or added; nil if there is none, or if its class is unknown.
   subscript(uuid: UUID) -> TentativeModel? {
@@ -60,24 +69,30 @@ final class TentativeScope {
     guard let current = shared ?? content.model(uuid) ?? departed(uuid) else { return nil }
     let model = TentativeModel(
       uuid, current.classSchema, current: current, isShared: shared != nil)
-    models[uuid] = model
+    models.append(model)
     return model
   }
 
   /// Returns true for a model that the scope keeps without knowing its class.
-  func isUnknown(_ uuid: UUID) -> Bool { content.unknownModel(uuid) != nil }
-
-  /// Returns the synced properties, and the entries of dictionaries, that hold a model now.
-  func holders(of model: TentativeModel) -> [PropertyKey] {
-    guard model.isShared, let current = model.current else { return [] }
-    return content.holders(of: current)
+  func isUnknown(_ uuid: UUID) -> Bool {
+    hasUnknownModels && content.unknownModel(uuid) != nil
   }
 
-  /// Returns true if a property holds a model now. Cost: O(n) in the holders of the model, once.
-  func isHeld(_ model: TentativeModel, by key: PropertyKey) -> Bool {
-    if let known = held[model.uuid] { return known.contains(key) }
-    let holders = Set(holders(of: model))
-    held[model.uuid] = holders
-    return holders.contains(key)
+  /// Returns the synced properties, and the entries of dictionaries, that hold a model now. Cost: O(n) in these, once.
+  func holders(of model: TentativeModel) -> [PropertyKey] {
+    if let known = model.holders { return known }
+    let found = model.isShared ? model.current.map { content.holders(of: $0) } ?? [] : []
+    model.holders = found
+    return found
+  }
+
+  /// Returns true if a property of a model with a UUID holds a model now. Cost: O(n) in the holders of the model, once.
+  func isHeld(_ model: TentativeModel, by uuid: UUID, _ name: String) -> Bool {
+    let holders = holders(of: model)
+    // Few are compared one by one.
+    if holders.count <= 8 { return holders.contains { $0.name == name && $0.uuid == uuid } }
+    let set = model.holderSet ?? Set(holders)
+    model.holderSet = set
+    return set.contains(PropertyKey(uuid: uuid, name: name))
   }
 }

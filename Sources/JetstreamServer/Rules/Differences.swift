@@ -1,0 +1,298 @@
+import Foundation
+import Jetstream
+
+/// The differences that a change set would make to a scope.
+///
+/// They are those between two states, not those that the fragments name: a model that a removal detaches is deleted with
+/// all that only it has led to, one that comes back is created, and a value that stays the same is not updated.
+///
+/// Notes about a model are kept with the model, and not in tables: each model is looked up once.
+struct Differences {
+  private let scope: TentativeScope
+  /// The differences; those of models that come in are the last ones.
+  private(set) var all: [Difference] = []
+  /// The index of the first model that comes in.
+  private(set) var firstCreation = 0
+  /// The fragments that put models of unknown classes into properties, or take them out; no rule can speak of these.
+  private(set) var unknown: [Int] = []
+  /// The models that properties begin to hold, and those that they cease to, each once.
+  private var gained: [TentativeModel] = []
+  private var lost: [TentativeModel] = []
+
+  init(in scope: TentativeScope) {
+    self.scope = scope
+    all.reserveCapacity(scope.writtenCount)
+    for index in 0..<scope.writtenCount {
+      let model = scope.written(at: index)
+      for place in 0..<model.writeCount { note(at: place, of: model) }
+    }
+    let arrivals = gained.isEmpty ? [] : findArrivals()
+    let hasGone = lost.isEmpty ? false : noteDepartures()
+    firstCreation = all.count
+    // Models that would come in below one that leaves do not come in.
+    for arrival in arrivals where !hasGone || isReachable(arrival.model) { all.append(arrival) }
+  }
+
+  // MARK: Values
+
+  /// Notes what the write at a place of a model does.
+  private mutating func note(at place: Int, of model: TentativeModel) {
+    let property = model.property(at: place)
+    switch property.kind {
+    case .plain:
+      if model.current == nil { return }
+      let (old, new) = (model.oldValue(of: property), model.newValue(at: place))
+      if Self.areSame(old, new, as: property) { return }
+      all.append(
+        Difference(
+          kind: .updated(property), model: model, fragments: model.fragments(at: place)))
+    case .reference:
+      let write = model.write(at: place)
+      let old = model.isShared ? model.oldValue(of: property) : .null
+      let new = model.newValue(at: place)
+      let held = (
+        old: TentativeModel.model(in: old), new: TentativeModel.model(in: new)
+      )
+      if held.old == held.new { return }
+      if property.entryKey == nil {
+        if model.current != nil { add(.updated(property), to: model, write) }
+      } else if model.isShared {
+        if let child = child(held.old, write) { add(.removed(child, property), to: model, write) }
+        if let child = child(held.new, write) { add(.inserted(child, property), to: model, write) }
+      }
+      if model.isShared {
+        if let child = held.old.flatMap({ scope[$0] }) { noteLoss(of: child, write, by: model) }
+        if let child = held.new.flatMap({ scope[$0] }) { noteGain(of: child, write, by: model) }
+      }
+    case .collection:
+      // The children of a model that is not in the scope come in with it.
+      if model.isShared { noteCollection(model.write(at: place), at: place, of: model) }
+    case .dictionary: return
+    }
+  }
+
+  /// Returns true if two values of a plain property, as its type writes them, are the same.
+  private static func areSame(
+    _ old: JSONValue, _ new: JSONValue, as property: PropertySchema
+  ) -> Bool {
+    // Whole numbers are written in one way only.
+    if property.counterRange != nil, case (.integer(let old), .integer(let new)) = (old, new) {
+      return old == new
+    }
+    return property.areSame(old, new)
+  }
+
+  private mutating func noteCollection(
+    _ write: TentativeModel.Write, at place: Int, of model: TentativeModel
+  ) {
+    if write.assigned == nil { return noteOperations(write, of: model) }
+    let old = CollectionContent(model.oldValue(of: write.property)) ?? CollectionContent()
+    let new = CollectionContent(model.newValue(at: place)) ?? CollectionContent()
+    for operation in old.operations(to: new) {
+      guard let child = child(operation.model, write) else { continue }
+      switch operation {
+      case .insert: insert(child, write, of: model)
+      case .remove: remove(child, write, of: model)
+      case .move: move(child, write, of: model)
+      case .add: break
+      }
+    }
+  }
+
+  /// Notes operations without a look at the other elements.
+  private mutating func noteOperations(
+    _ write: TentativeModel.Write, of model: TentativeModel
+  ) {
+    var children: [TentativeModel] = []
+    children.reserveCapacity(write.operations.count)
+    for operation in write.operations {
+      guard let uuid = operation.model else { continue }
+      if scope.isUnknown(uuid) {
+        unknown += write.fragments
+        continue
+      }
+      guard let child = scope[uuid] else { continue }
+      var stay: TentativeModel.Stay
+      if let known = child.stay {
+        stay = known
+      } else {
+        let isHeld = scope.isHeld(child, by: model.uuid, write.property.wireName)
+        stay = TentativeModel.Stay(isBefore: isHeld, isAfter: isHeld)
+        children.append(child)
+      }
+      switch operation {
+      case .insert: (stay.isAfter, stay.isMoved) = (true, true)
+      case .remove: stay.isAfter = false
+      case .move: if stay.isAfter { stay.isMoved = true }
+      case .add: break
+      }
+      child.stay = stay
+    }
+    for child in children {
+      let stay = child.stay!
+      child.stay = nil
+      switch (stay.isBefore, stay.isAfter, stay.isMoved) {
+      case (false, true, _): insert(child, write, of: model)
+      case (true, false, _): remove(child, write, of: model)
+      case (true, true, true): move(child, write, of: model)
+      default: break
+      }
+    }
+  }
+
+  private mutating func insert(
+    _ child: TentativeModel, _ write: TentativeModel.Write, of model: TentativeModel
+  ) {
+    add(.inserted(child, write.property), to: model, write)
+    noteGain(of: child, write, by: model)
+  }
+
+  private mutating func remove(
+    _ child: TentativeModel, _ write: TentativeModel.Write, of model: TentativeModel
+  ) {
+    add(.removed(child, write.property), to: model, write)
+    noteLoss(of: child, write, by: model)
+  }
+
+  private mutating func move(
+    _ child: TentativeModel, _ write: TentativeModel.Write, of model: TentativeModel
+  ) {
+    add(.moved(child, write.property), to: model, write)
+  }
+
+  private mutating func add(
+    _ kind: Difference.Kind, to model: TentativeModel, _ write: TentativeModel.Write
+  ) {
+    all.append(Difference(kind: kind, model: model, fragments: write.fragments))
+  }
+
+  /// Returns a model that a property holds, or is to hold. Nil if it is of an unknown class, which is noted.
+  private mutating func child(_ uuid: UUID?, _ write: TentativeModel.Write) -> TentativeModel? {
+    guard let uuid else { return nil }
+    if let child = scope[uuid] { return child }
+    if scope.isUnknown(uuid) { unknown += write.fragments }
+    return nil
+  }
+
+  // MARK: Coming and going
+
+  private mutating func noteGain(
+    of child: TentativeModel, _ write: TentativeModel.Write, by model: TentativeModel
+  ) {
+    if child.gained.isEmpty { gained.append(child) }
+    child.gained.append(holding(of: write, by: model))
+  }
+
+  private mutating func noteLoss(
+    of child: TentativeModel, _ write: TentativeModel.Write, by model: TentativeModel
+  ) {
+    if child.lost.isEmpty { lost.append(child) }
+    child.lost.append(holding(of: write, by: model))
+  }
+
+  private func holding(
+    of write: TentativeModel.Write, by model: TentativeModel
+  ) -> TentativeModel.Holding {
+    TentativeModel.Holding(
+      holder: PropertyKey(uuid: model.uuid, name: write.property.wireName),
+      fragments: write.fragments)
+  }
+
+  /// Finds the models that come in: those that begin to be held, and those below them.
+  private mutating func findArrivals() -> [Difference] {
+    gained.sort { $0.uuid < $1.uuid }
+    var open = gained.map { ($0, FragmentIndices(joining: $0.gained.lazy.map(\.fragments))) }
+    var models: [Difference] = []
+    models.reserveCapacity(open.count)
+    while let (model, fragments) = open.popLast() {
+      if model.isShared || model.isArriving { continue }
+      model.isArriving = true
+      let own = model.addition.map { FragmentIndices($0) } ?? fragments
+      models.append(Difference(kind: .created, model: model, fragments: own))
+      model.forEachNewChild { uuid in
+        guard let child = scope[uuid] else { return }
+        let holder = PropertyKey(uuid: model.uuid, name: "")
+        child.gained.append(TentativeModel.Holding(holder: holder, fragments: own))
+        open.append((child, own))
+      }
+    }
+    return models
+  }
+
+  /// Notes the models that leave: those to which nothing leads any more, and those below them. Returns true if there are
+  /// any.
+  private mutating func noteDepartures() -> Bool {
+    lost.sort { $0.uuid < $1.uuid }
+    var open = lost.map { ($0, FragmentIndices(joining: $0.lost.lazy.map(\.fragments))) }
+    var hasGone = false
+    while let (model, fragments) = open.popLast() {
+      if !model.isShared || model.isLeaving || isReachable(model) { continue }
+      (hasGone, model.isLeaving) = (true, true)
+      all.append(Difference(kind: .deleted, model: model, fragments: fragments))
+      model.forEachNewChild { if let child = scope[$0] { open.append((child, fragments)) } }
+    }
+    return hasGone
+  }
+
+  /// Returns true if the root would lead to a model. Cost: O(n) in the models above it and their holders, for all calls
+  /// together: what was found of the models on the way is remembered, since the same ones may be above a thousand models
+  /// of which a change set lets go.
+  private func isReachable(_ model: TentativeModel) -> Bool {
+    if let known = model.isReachable { return known }
+    guard let root = scope.rootUUID else { return false }
+    let above = model.uuid == root ? [root] : holders(above: model)
+    // Mostly the model is held no longer, or by the root.
+    let isFound =
+      above.isEmpty ? false : above.contains(root) ? true : isReachable(model, above, root)
+    model.isReachable = isFound
+    return isFound
+  }
+
+  private func isReachable(_ model: TentativeModel, _ above: [UUID], _ root: UUID) -> Bool {
+    var seen = [model]
+    var isSeen: Set<UUID> = [model.uuid]
+    // The models that were left behind may have led to one on the path, which is only known at the end.
+    var below: [UUID: [TentativeModel]] = [:]
+    var path = [(model: model, above: above)]
+    var isFound = false
+    while !isFound, let last = path.indices.last {
+      guard let next = path[last].above.popLast() else {
+        path.removeLast()
+        continue
+      }
+      let holder = scope[next]
+      isFound = next == root || holder?.isReachable == true
+      below[next, default: []].append(path[last].model)
+      guard let holder, !isFound, holder.isReachable == nil, isSeen.insert(next).inserted else {
+        continue
+      }
+      seen.append(holder)
+      path.append((holder, holders(above: holder)))
+    }
+    var open = isFound ? path.map(\.model) : []
+    while let next = open.popLast() {
+      if next.isReachable == true { continue }
+      next.isReachable = true
+      open += below[next.uuid] ?? []
+    }
+    for model in seen where model.isReachable == nil { model.isReachable = false }
+    return isFound
+  }
+
+  /// Returns the models that would hold one.
+  private func holders(above model: TentativeModel) -> [UUID] {
+    var result = model.gained.map(\.holder.uuid)
+    let holders = scope.holders(of: model)
+    if model.lost.isEmpty {
+      for holder in holders { result.append(holder.uuid) }
+    } else if model.lost.count <= 4 {
+      for holder in holders where !model.lost.contains(where: { $0.holder == holder }) {
+        result.append(holder.uuid)
+      }
+    } else {
+      let left = Set(model.lost.map(\.holder))
+      for holder in holders where !left.contains(holder) { result.append(holder.uuid) }
+    }
+    return result
+  }
+}

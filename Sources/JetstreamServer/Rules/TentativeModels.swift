@@ -1,0 +1,73 @@
+import Foundation
+import Jetstream
+
+/// The models of a tentative scope by UUID, in the order in which they were asked for.
+///
+/// Few are compared one by one. Many have a hash table, with linear probing, that spends less on hashing a UUID than a
+/// dictionary does.
+struct TentativeModels {
+  private struct Slot {
+    /// The hash of the model's UUID. Its low bits name the slot where it belongs.
+    var hash: UInt32 = 0
+    /// The index of the model; -1 in an empty slot.
+    var index: Int32 = -1
+  }
+
+  /// The number of models that need no table.
+  private static let fewModels = 4
+  private static let hash = UUIDHash()
+
+  private var models: ContiguousArray<TentativeModel> = []
+  private var slots: ContiguousArray<Slot> = []
+
+  /// Makes a list with room for a number of models.
+  init(capacity: Int) {
+    models.reserveCapacity(capacity)
+    if capacity > Self.fewModels { makeTable(for: capacity) }
+  }
+
+  var count: Int { models.count }
+
+  /// The model that was added as the first, the second and so on.
+  subscript(index: Int) -> TentativeModel { models[index] }
+
+  /// The model with a UUID; nil if there is none. Cost: O(1) on average.
+  subscript(uuid: UUID) -> TentativeModel? {
+    if slots.isEmpty {
+      for index in models.indices where models[index].uuid == uuid { return models[index] }
+      return nil
+    }
+    let (hash, mask) = (Self.hash(uuid), slots.count - 1)
+    var at = Int(hash) & mask
+    while slots[at].index >= 0 {
+      let slot = slots[at]
+      if slot.hash == hash, models[Int(slot.index)].uuid == uuid { return models[Int(slot.index)] }
+      at = (at + 1) & mask
+    }
+    return nil
+  }
+
+  /// Adds a model whose UUID no other one has. Cost: O(1) on average.
+  mutating func append(_ model: TentativeModel) {
+    models.append(model)
+    if slots.isEmpty ? models.count > Self.fewModels : models.count * 4 > slots.count * 3 {
+      makeTable(for: models.count * 2)
+    } else if !slots.isEmpty {
+      place(models.count - 1)
+    }
+  }
+
+  private mutating func makeTable(for capacity: Int) {
+    var size = 16
+    while capacity * 4 > size * 3 { size *= 2 }
+    slots = ContiguousArray(repeating: Slot(), count: size)
+    for index in models.indices { place(index) }
+  }
+
+  private mutating func place(_ index: Int) {
+    let (hash, mask) = (Self.hash(models[index].uuid), slots.count - 1)
+    var at = Int(hash) & mask
+    while slots[at].index >= 0 { at = (at + 1) & mask }
+    slots[at] = Slot(hash: hash, index: Int32(index))
+  }
+}
