@@ -219,7 +219,7 @@ struct FragmentSource {
     }
   }
 
-  @Test("They decide, tell and keep what hosts of objects do", arguments: UInt64(1)...60)
+  @Test("They decide, tell and keep what hosts of objects do", arguments: UInt64(1)...30)
   func sameAsObjects(seed: UInt64) throws {
     var source = FragmentSource(seed: seed)
     let plot = Plot()
