@@ -7,7 +7,7 @@ final class Shape: ModelObject {
   @Property var y: Float = 0
   @Property var width: Float = 120
   @Property var height: Float = 120
-  @Property var color: RGBAColor = .black
+  @Property var color: RGBAColor = .coral
 
   convenience init(
     x: Float, y: Float, width: Float = 120, height: Float = 120, color: RGBAColor

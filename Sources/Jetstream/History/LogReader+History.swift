@@ -30,7 +30,8 @@ extension LogReader {
     return result
   }
 
-  /// Returns the difference between the states at two records as one change set: see ``ChangeSet/init(from:to:)``.
+  /// Returns the difference between the states at two records as one change set of values: a collection that differs is
+  /// named as a whole.
   /// Reads from disk on the caller.
   ///
   /// - Parameters:

@@ -121,9 +121,9 @@ public struct LogFileError: Error, Sendable, Hashable {
   /// The operation that failed.
   package var operation: Operation
   /// The name of the file or directory.
-  public var file: String
+  package var file: String
   /// The error number of the system, an `errno`.
-  public var code: Int32
+  package var code: Int32
 
   /// Makes an error.
   package init(_ operation: Operation, _ file: String, code: Int32) {

@@ -7,7 +7,7 @@ import Foundation
 /// final class Shape: ModelObject {
 ///   @Property var x: Float = 0
 ///   @Property var y: Float = 0
-///   @Property var color: RGBAColor = .red
+///   @Property var color = RGBAColor(rgba: 0xFF00_00FF)
 /// }
 /// ```
 ///

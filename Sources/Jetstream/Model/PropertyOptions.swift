@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// @Property(.local) var isSelected = false
-/// @Property(.wireName("colour")) var color = RGBAColor.red
+/// @Property(.wireName("colour")) var color = RGBAColor(rgba: 0xFF00_00FF)
 /// @Property([.wireName("pos"), .minSyncInterval(.milliseconds(50))]) var position = 0.0
 /// ```
 ///

@@ -27,11 +27,11 @@ public struct RGBAColor: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Opaque black.
-  public static let black = RGBAColor(rgba: 0x0000_00FF)
+  package static let black = RGBAColor(rgba: 0x0000_00FF)
   /// Opaque white.
-  public static let white = RGBAColor(rgba: 0xFFFF_FFFF)
+  package static let white = RGBAColor(rgba: 0xFFFF_FFFF)
   /// Opaque red.
-  public static let red = RGBAColor(rgba: 0xFF00_00FF)
+  package static let red = RGBAColor(rgba: 0xFF00_00FF)
   /// Opaque green.
   package static let green = RGBAColor(rgba: 0x00FF_00FF)
   /// Opaque blue.

@@ -40,9 +40,9 @@ public struct ChangeSet: Sendable, Hashable {
     didSet { date = date.map(\.inWholeMilliseconds) }
   }
   /// True if the server must accept all fragments or none.
-  public internal(set) var isAtomic = false
+  package internal(set) var isAtomic = false
   /// The name of the server procedure that handles the change set; nil if it is for none.
-  public internal(set) var procedure: String? {
+  package internal(set) var procedure: String? {
     get { box.labels.procedure }
     set { box.labels.procedure = newValue }
   }
@@ -132,7 +132,7 @@ extension ChangeSet {
   /// - Parameters:
   ///   - old: a ``Scope/fullState()``.
   ///   - new: another one, with the same root.
-  public init(from old: [SyncFragment], to new: [SyncFragment]) {
+  package init(from old: [SyncFragment], to new: [SyncFragment]) {
     self.init(
       fragments: Self.differences(from: old, to: new),
       undo: Self.differences(from: new, to: old))

@@ -128,7 +128,7 @@ public final class Client: Observable {
   }
 
   /// The scopes that the client syncs.
-  public var scopes: [Scope] { engine.scopes }
+  package var scopes: [Scope] { engine.scopes }
 
   /// Connects and creates a session. Returns at once if there is one.
   ///

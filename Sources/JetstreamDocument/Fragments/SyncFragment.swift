@@ -51,7 +51,7 @@ public struct SyncFragment: Sendable, Hashable {
 
   /// Returns the operations on a property, in order: those on a collection or a counter, in a change. Empty for a
   /// property whose new value is in ``properties``, and for one that the fragment does not change.
-  public func operations(on property: String) -> [PropertyOperation] { operations[property] }
+  package func operations(on property: String) -> [PropertyOperation] { operations[property] }
 
   /// Makes a fragment that names values.
   public init(_ kind: Kind, uuid: UUID, className: String, properties: JSONObject) {
