@@ -32,6 +32,8 @@ final class EngineRunner {
   var handlers: [ObjectIdentifier: () async -> Void] = [:]
   /// The tasks in which the app is asked about the clients of connections.
   var authentications: [Int: Task<Void, Never>] = [:]
+  /// The connections of which nothing is read until the app has said who it is that resumes a session there.
+  private var admissions: [Int: CheckedContinuation<Void, Never>] = [:]
   private let limits: WebSocketLimits
   private var connections: [Int: any ServerConnection] = [:]
   /// True from ``begin()`` until ``stop()``.
@@ -60,6 +62,7 @@ final class EngineRunner {
   deinit {
     for task in authentications.values { task.cancel() }
     for connection in connections.values { connection.abort() }
+    for waiting in admissions.values { waiting.resume() }
   }
 
   /// Advances the engine once a second from now on.
@@ -75,6 +78,7 @@ final class EngineRunner {
     connections = [:]
     for task in authentications.values { task.cancel() }
     authentications = [:]
+    for id in Array(admissions.keys) { decideAdmission(of: id) }
   }
 
   private func tickSoon() {
@@ -116,18 +120,29 @@ final class EngineRunner {
 
   // MARK: Inputs
 
-  /// Takes a new connection.
-  ///
-  /// - Returns: the other channels of the session that it resumes, and the time for which nothing is to be read from
-  ///   it.
+  /// The beginning of a connection that may be read: the other channels of the session that it resumes, and the time for
+  /// which nothing is to be read from it.
+  typealias Admission = (channels: Set<Int>, pause: Duration)
+
+  /// Takes a new connection. Returns nil if nothing may be read from it yet; see ``admission(of:)``.
   func opened(
     _ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest
-  ) -> (channels: Set<Int>, pause: Duration) {
+  ) -> Admission? {
     connections[id] = connection
     engine.opened(
       id, params: ConnectionParams.read(from: request), request: request, now: ticker.now)
+    return engine.isWaiting(id) ? nil : (engine.otherChannels(of: id), engine.pause(on: id))
+  }
+
+  /// Waits until the app has said who it is that resumes a session on a new connection.
+  func admission(of id: Int) async -> Admission {
+    if engine.isWaiting(id) {
+      await withCheckedContinuation { admissions[id] = $0 }
+    }
     return (engine.otherChannels(of: id), engine.pause(on: id))
   }
+
+  private func decideAdmission(of id: Int) { admissions.removeValue(forKey: id)?.resume() }
 
   /// Takes a session that has fetched one of the scopes in channel 0.
   func join(_ join: ServerEngine.Join, _ connection: any ServerConnection) {
@@ -156,6 +171,7 @@ final class EngineRunner {
   /// Takes the app's answer about the client of a connection.
   func authenticated(_ id: Int, _ answer: Result<Principal?, WireError>) {
     engine.authenticated(id, answer, now: ticker.now)
+    if !engine.isWaiting(id) { decideAdmission(of: id) }
   }
 
   /// Takes the app's answer about the rights of a session in a scope.
@@ -187,6 +203,7 @@ final class EngineRunner {
 
   func closed(_ id: Int) {
     connections[id] = nil
+    decideAdmission(of: id)
     authentications.removeValue(forKey: id)?.cancel()
     engine.closed(id, now: ticker.now)
   }
@@ -208,6 +225,7 @@ final class EngineRunner {
     case .close(let id, let code, let reason):
       authentications.removeValue(forKey: id)?.cancel()
       connections.removeValue(forKey: id)?.beginClose(code: code, reason: reason)
+      decideAdmission(of: id)
     case .admit(let id): connections[id]?.setLimits(limits)
     case .probe(let id): connections[id]?.probe()
     case .encode(let scope, let fragments): encode(fragments, of: scope)

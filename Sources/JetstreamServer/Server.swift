@@ -25,7 +25,7 @@ public final class Server {
   public let onSessionEnd = Signal<SessionInfo>()
 
   /// Returns the principal for which a client asks for a session; nil for a guest. Unless this is set, all clients are
-  /// guests. Called on the server's actor, for each session that a client creates.
+  /// guests. Called on the server's actor, for each session that a client creates or resumes.
   ///
   /// ```swift
   /// server.authenticate = { session in
@@ -40,9 +40,9 @@ public final class Server {
   /// client asks again after a while. If there is no answer within ``Configuration/handshakeTimeout``, or the client has
   /// gone, the task in which this is called is cancelled.
   ///
-  /// A client that resumes a session shows its token, which is as good as the credentials until the session ends: when these
-  /// expire, with ``revoke(_:telling:)`` and ``end(_:telling:)``, or ``Configuration/sessionExpiry`` after the client was
-  /// heard of last.
+  /// Called again when a client resumes its session on another connection, with the request of that and the parameters with
+  /// which the session was created: a token alone is of no use, and a principal with another ``Principal/id`` is refused. The
+  /// session has the new principal's claims and expiry from then on.
   public var authenticate: ((SessionInfo) async throws -> Principal?)?
 
   /// Returns the rights of a session in the scope of a name. It throws the `WireError` with which the fetch is refused, or
@@ -333,20 +333,18 @@ public final class Server {
 
   /// Takes a new connection.
   ///
-  /// - Returns: the number of the connection, the other channels of the session that it resumes, and the time for which
-  ///   nothing is to be read from it.
+  /// - Returns: the number of the connection, and how it begins; see ``EngineRunner/opened(_:_:_:)``.
   func opened(
     _ connection: any ServerConnection, _ request: HTTPRequest
-  ) -> (id: Int, channels: Set<Int>, pause: Duration) {
+  ) -> (id: Int, admission: EngineRunner.Admission?) {
     lastConnection += 1
     let id = lastConnection
     // A connection that was accepted while the server stopped is not served: the scopes no longer have their logs.
     guard isUsed else {
       connection.beginClose(code: 1001, reason: "the server has stopped")
-      return (id, [], .zero)
+      return (id, ([], .zero))
     }
-    let (channels, pause) = runner.opened(connection, id, request)
-    return (id, channels, pause)
+    return (id, runner.opened(connection, id, request))
   }
 
   // MARK: Scopes on demand

@@ -1,5 +1,6 @@
 import Foundation
 import Jetstream
+import JetstreamWebSocket
 
 /// The beginning of sessions, and their end by the app.
 ///
@@ -27,6 +28,13 @@ extension ServerEngine {
     let deadline: Duration
     /// The ids of the principals that were revoked since the app was asked.
     var revoked: Set<String> = []
+    /// True if the client has shown the token of a session, which it resumes.
+    var resumes = false
+  }
+
+  /// Returns true while the app is asked about the client of a connection.
+  package func isWaiting(_ id: Int) -> Bool {
+    if case .authenticating? = connections[id] { true } else { false }
   }
 
   /// Asks the app about a client that has asked for a session on a connection.
@@ -42,6 +50,50 @@ extension ServerEngine {
     case .denied(let error): deny(id, error)
     case .pending: break
     }
+  }
+
+  /// Asks the app about a client that has shown the token of a session: a token that was stolen is of no use without credentials.
+  func authenticateAgain(
+    _ session: ServerSession, _ params: [String: String], _ request: HTTPRequest?, on id: Int
+  ) {
+    // It needs no place among the connections without a session, since there is one at a time.
+    if let earlier = session.link.claimant, isWaiting(earlier) {
+      connections[earlier] = nil
+      perform(.close(connection: earlier, code: 1000, reason: "resumed on another connection"))
+    }
+    session.link.claimant = id
+    var info = SessionInfo(
+      token: session.info.token, connectionParams: params, params: session.info.params,
+      version: session.info.version, client: session.info.client,
+      request: request ?? session.info.request)
+    info.number = session.number
+    var applicant = Applicant(
+      info: info, version: session.version, deadline: now + configuration.handshakeTimeout)
+    applicant.resumes = true
+    connections[id] = .authenticating(applicant)
+    switch hooks.authenticate(info, id) {
+    case .accepted(let principal): admit(id, as: principal)
+    case .denied(let error): deny(id, error)
+    case .pending: break
+    }
+  }
+
+  /// Resumes the session of a client whose principal the app has named once more.
+  private func resume(_ applicant: Applicant, as principal: Principal?, on id: Int) {
+    connections[id] = nil
+    // It may have ended meanwhile, or another connection may have been faster.
+    guard let session = sessions[applicant.info.token] else {
+      return refuse(id, .sessionTokenUnrecognized)
+    }
+    if let last = session.link.connection, last > id {
+      return perform(.close(connection: id, code: 1000, reason: "resumed on another connection"))
+    }
+    guard principal?.id == session.info.principal?.id else {
+      return refuse(id, .notYou("The session belongs to another user"))
+    }
+    session.info.principal = principal
+    session.credentialsExpireAt = remainingTime(of: principal).map { now + $0 }
+    resume(session, on: id)
   }
 
   /// Takes the app's answer about a client. Does nothing if its connection has ended.
@@ -61,6 +113,7 @@ extension ServerEngine {
   private func admit(_ id: Int, as principal: Principal?) {
     guard case .authenticating(let asked)? = connections[id] else { return }
     if let error = objection(to: principal, of: asked) { return deny(id, error) }
+    if asked.resumes { return resume(asked, as: principal, on: id) }
     // Only a client that gets a session has another one end for it.
     if let error = objection(toSessionOf: principal, from: asked.info.request) {
       return deny(id, error)
@@ -100,6 +153,9 @@ extension ServerEngine {
 
   /// Sends a client that it gets no session.
   private func deny(_ id: Int, _ error: WireError) {
+    if case .authenticating(let applicant)? = connections[id], applicant.resumes {
+      return refuse(id, error)
+    }
     let reply = Message.sessionCreateReply(SessionCreateReply(error: error))
     perform(.send(connections: [id], Message.encodeFrame([reply], asArray: true)))
     refuse(id, error)

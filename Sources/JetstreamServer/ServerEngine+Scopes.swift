@@ -36,7 +36,9 @@ extension ServerEngine {
     }
     session.subscriptions.access.note(host, as: fetch.name)
     guard session.version > 1 else { return answerWhole(fetch, of: host, to: session) }
-    let client = fetch.client ?? session.info.client
+    let client = (fetch.client ?? session.info.client).map {
+      NumberingClient($0, of: session.info.principal)
+    }
     // A scope that is fetched again keeps its number.
     let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: client)
     subscription.fetched(by: client)

@@ -82,7 +82,8 @@ package final class ServerEngine {
 
   // MARK: Connections
 
-  /// Takes a new connection. A connection with the token of a session replaces the session's earlier one.
+  /// Takes a new connection. A connection with the token of a session replaces the session's earlier one, once its client
+  /// has proved to be the same principal. Until then nothing may be read from it; see ``isWaiting(_:)``.
   ///
   /// `params` are its `x-jetstream-` parameters without that prefix; `request` is the HTTP request that has opened it,
   /// if there was one. After a resume nothing is sent until the client has sent something: it says then what it has
@@ -103,6 +104,13 @@ package final class ServerEngine {
     if let last = session.link.connection, last > id {
       return perform(.close(connection: id, code: 1000, reason: "resumed on another connection"))
     }
+    // Where the session was created, the client has to say once more who it is.
+    guard configuration.channel.number == 0 else { return resume(session, on: id) }
+    authenticateAgain(session, params, request, on: id)
+  }
+
+  /// Gives a session a new connection.
+  func resume(_ session: ServerSession, on id: Int) {
     if let old = session.link.resume(on: id) {
       connections[old] = nil
       perform(.close(connection: old, code: 1000, reason: "resumed on another connection"))

@@ -28,7 +28,13 @@ struct ServerPipe: Sendable {
   @concurrent
   private func serve(_ connection: any ServerConnection, _ request: HTTPRequest) async {
     let opened = await server.perform { $0.opened(connection, request) }
-    guard let (id, channels, owed) = opened else { return connection.abort() }
+    guard let (id, atOnce) = opened else { return connection.abort() }
+    var admission = atOnce
+    if admission == nil {
+      // The client resumes a session, and the app has to say who it is.
+      admission = await server.perform { await $0.runner.admission(of: id) }
+    }
+    guard let (channels, owed) = admission else { return connection.abort() }
     var pause = owed
     for channel in channels {
       await shards[channel]?.catchUp()

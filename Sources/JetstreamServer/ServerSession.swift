@@ -6,7 +6,7 @@ import JetstreamWebSocket
 ///
 /// A session outlives its connections; see ``SessionLink``.
 final class ServerSession {
-  let info: SessionInfo
+  var info: SessionInfo
   /// The version of the protocol that the session speaks.
   let version: Int
   /// True if the client rebases: it keeps its pending changes in front of what it is sent. Known by its version.
@@ -107,7 +107,7 @@ final class ServerSession {
     for subscription in subscriptions.all { subscription.rewind() }
   }
 
-  func subscribe(to host: ScopeHost, as client: UUID?) -> Subscription {
+  func subscribe(to host: ScopeHost, as client: NumberingClient?) -> Subscription {
     let subscription = Subscription(
       version > 1 ? host.audience.scopeIndex : subscriptions.nextIndex, of: self, host: host,
       client: client)

@@ -96,7 +96,7 @@ actor ServerShard {
 
   /// Takes a new connection of a session that has joined. Returns the time for which nothing is to be read from it.
   func opened(_ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest) -> Duration {
-    runner?.opened(connection, id, request).pause ?? .zero
+    runner?.opened(connection, id, request)?.pause ?? .zero
   }
 
   /// Takes what a connection has received. Returns the time for which nothing more is to be read from it; nil if its

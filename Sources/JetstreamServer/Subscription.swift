@@ -70,9 +70,9 @@ final class Subscription {
   /// is sent their decisions, and no replies.
   var ownUpTo = 0
 
-  init(_ index: Int, of session: ServerSession, host: ScopeHost, client: UUID?) {
+  init(_ index: Int, of session: ServerSession, host: ScopeHost, client: NumberingClient?) {
     (self.index, self.session, self.host) = (index, session, host)
-    numbering = client.map(NumberingClient.init)
+    numbering = client
     proven = host.sequence
     cursor = StreamCursor(at: host.sequence, in: host.stream)
     host.audience.add(self)
@@ -83,9 +83,7 @@ final class Subscription {
   var client: UUID? { numbering?.id }
 
   /// Notes the identity with which the client has fetched the scope once more.
-  func fetched(by client: UUID?) {
-    if client != self.client { numbering = client.map(NumberingClient.init) }
-  }
+  func fetched(by client: NumberingClient?) { numbering = client }
 
   /// True while the session is sent each change set as soon as it is durable; see ``ScopeAudience/listeners``.
   var listens: Bool { host.audience.includes(self) }
@@ -239,14 +237,16 @@ final class Subscription {
 
 /// A client that numbers its change sets.
 struct NumberingClient {
-  /// The identity under which it numbers them.
+  /// The identity under which it numbers them, and its principal's own: a client that claims another's identity gets another
+  /// one, and neither takes over the other's numbers nor learns of its decisions.
   let id: UUID
   /// The name of the client that other clients see. With the client's own identity, they could pose as it.
   let publicName: UUID
 
-  init(_ id: UUID) {
-    self.id = id
-    publicName = UUID(named: "Jetstream client \(id.wireText)")
+  init(_ claimed: UUID, of principal: Principal?) {
+    id =
+      principal.map { UUID(named: "Jetstream client \(claimed.wireText) of \($0.id)") } ?? claimed
+    publicName = UUID(named: "Jetstream client \(claimed.wireText)")
   }
 }
 

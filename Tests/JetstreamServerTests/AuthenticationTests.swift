@@ -142,6 +142,95 @@ struct AuthenticationTests {
     #expect(one.close?.reason.contains("not-you") == true)
   }
 
+  @Test("A client that resumes a session waits for the app's answer again")
+  func resumed() throws {
+    let date = Date(timeIntervalSince1970: 1_000_000)
+    world.date = date
+    let peer = applicant()
+    answer(peer, .success(Principal("u-1", expiry: date.addingTimeInterval(20))))
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    world.cut(peer.link)
+    world.canvas.name = "meanwhile"
+    world.scope.flush()
+    let again = RawPeer(world, params: ["sessiontoken": peer.token!])
+    #expect(asked.connections.count == 2 && world.server.isWaiting(again.link.id))
+    again.take()
+    #expect(again.messages.isEmpty)
+    let claims: [String: JSONValue] = ["role": "editor"]
+    answer(
+      again, .success(Principal("u-1", claims: claims, expiry: date.addingTimeInterval(200))))
+    again.send(.ping(Ping(ack: 0)))
+    again.take()
+    #expect(again.syncs.flatMap(\.fragments).contains { $0.properties["name"] == "meanwhile" })
+    // The session has the new claims, and the new time at which the credentials expire.
+    #expect(world.server.sessionInfos.map(\.principal?.claims) == [claims])
+    world.advance(by: .seconds(30))
+    #expect(world.server.sessionCount == 1)
+  }
+
+  @Test("A token is of no use to another principal, nor without credentials, and its session stays")
+  func stolenToken() {
+    let peer = applicant()
+    answer(peer, .success(Principal("u-1")))
+    func attempt(_ answer: Result<Principal?, WireError>) -> WireError? {
+      let thief = RawPeer(world, params: ["sessiontoken": peer.token!])
+      self.answer(thief, answer)
+      return thief.closeError
+    }
+    #expect(attempt(.success(Principal("u-2")))?.denial == .notYou)
+    #expect(attempt(.success(nil))?.denial == .notYou)
+    #expect(attempt(.failure(.notNow("Ask again", retryAfter: .seconds(9))))?.denial == .notNow)
+    #expect(peer.close == nil && world.server.sessionCount == 1)
+    // Nor if the answer comes when the session has ended.
+    let late = RawPeer(world, params: ["sessiontoken": peer.token!])
+    _ = world.server.revoke("u-1", telling: .notYou("Blocked"))
+    answer(late, .success(Principal("u-1")))
+    #expect(late.closeError == .notYou("The credentials were revoked"))
+    // An app that does not answer is not waited for, and a second attempt takes the place of the first.
+    let other = applicant()
+    answer(other, .success(Principal("u-3")))
+    let first = RawPeer(world, params: ["sessiontoken": other.token!])
+    let waiting = RawPeer(world, params: ["sessiontoken": other.token!])
+    first.take()
+    #expect(first.close?.code == 1000 && waiting.close == nil)
+    world.advance(by: .seconds(11))
+    waiting.take()
+    #expect(waiting.closeError?.denial == .notNow)
+  }
+
+  @Test("A client that claims another principal's client id takes over none of its numbers")
+  func claimedClient() {
+    let (ann, eve) = (applicant(), applicant())
+    let client = UUID()
+    func submit(_ name: String, by peer: RawPeer) -> WireError? {
+      peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas", client: client))))
+      var sync = ScopeSync(
+        scopeIndex: peer.scopeIndex,
+        fragments: [
+          SyncFragment(
+            .change, uuid: world.canvas.uuid, className: "Canvas",
+            properties: ["name": .string(name)])
+        ])
+      sync.number = 1
+      let message = peer.stamp(.scopeSync(sync))
+      peer.send(message)
+      return peer.replies(to: message.index)?.first?.error
+    }
+    answer(ann, .success(Principal("u-1")))
+    answer(eve, .success(Principal("u-2")))
+    #expect(submit("ann's", by: ann) == nil && world.canvas.name == "ann's")
+    let standing = eve.messages.count
+    #expect(submit("eve's", by: eve) == nil && world.canvas.name == "eve's")
+    for case .scopeFetchReply(let reply) in eve.messages.dropFirst(standing) {
+      #expect(reply.standing?.decided == 0 && reply.standing?.decisions == [])
+    }
+    // In another session of its own principal, the client is the same.
+    let again = applicant()
+    answer(again, .success(Principal("u-1")))
+    _ = submit("ann's", by: again)
+    #expect(world.canvas.name == "eve's")
+  }
+
   @Test("A session can be ended while a change set of its own is being applied")
   func endedInside() {
     let peer = applicant()

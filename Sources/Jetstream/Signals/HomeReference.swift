@@ -31,6 +31,15 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
     return await perform(body, on: home)
   }
 
+  /// Calls `body` with the object on its actor, and waits for what it waits for. Returns nil if the object or the actor has
+  /// been released.
+  package nonisolated func perform<Result: Sendable>(
+    _ body: @Sendable (Object) async -> Result
+  ) async -> Result? {
+    guard let home = actor.value else { return nil }
+    return await perform(body, on: home)
+  }
+
   /// Calls `body` with the object on its actor, in a turn of its own, unless one of them has been released by then.
   package nonisolated func performLater(_ body: @escaping @Sendable (Object) -> Void) {
     guard let home = actor.value else { return }
@@ -60,6 +69,13 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
     _ body: @Sendable (Object) async -> Void, on actor: isolated any Actor
   ) async {
     if let object = permanent ?? object { await body(object) }
+  }
+
+  private func perform<Result: Sendable>(
+    _ body: @Sendable (Object) async -> Result, on actor: isolated any Actor
+  ) async -> Result? {
+    guard let object = permanent ?? object else { return nil }
+    return await body(object)
   }
 
   /// Begins a task on the actor, on which the caller is: one that begins elsewhere takes another thread first. The task
