@@ -20,6 +20,7 @@ let package = Package(
     .executable(name: "shapes", targets: ["shapes"]),
     .executable(name: "catalogue", targets: ["catalogue"]),
     .executable(name: "chat", targets: ["chat"]),
+    .executable(name: "checkout", targets: ["checkout"]),
     .executable(name: "jetstream", targets: ["JetstreamTool"]),
   ],
   targets: [
@@ -68,6 +69,12 @@ let package = Package(
       exclude: ["README.md"], swiftSettings: settings),
     .testTarget(
       name: "ChatTests", dependencies: ["Jetstream", "Pacing", "chat"], swiftSettings: settings),
+    .executableTarget(
+      name: "checkout", dependencies: ["Jetstream", "JetstreamServer"], path: "Samples/Checkout",
+      exclude: ["README.md"], swiftSettings: settings),
+    .testTarget(
+      name: "CheckoutTests", dependencies: ["Jetstream", "Pacing", "checkout"],
+      swiftSettings: settings),
     .testTarget(
       name: "CatalogueTests", dependencies: ["Pacing", "SchemaServer", "catalogue"],
       swiftSettings: settings),

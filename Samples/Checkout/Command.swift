@@ -1,0 +1,74 @@
+import Foundation
+
+/// `checkout serve` sells; `checkout buy NAME ITEM` buys.
+@main
+@MainActor
+struct Command {
+  static let usage = """
+    A shop that sells each piece once.
+
+    USAGE: checkout serve [--port N] [--data FOLDER] [--stock N]
+           checkout buy NAME ITEM [COUNT] [--server URL] [--data FOLDER]
+
+    """
+
+  static func main() async {
+    signal(SIGPIPE, SIG_IGN)
+    var words: [String] = []
+    var options = [
+      "--port": "8080", "--server": "ws://127.0.0.1:8080", "--data": "checkout-data",
+      "--stock": "10",
+    ]
+    var rest = CommandLine.arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      if options[argument] != nil {
+        guard let value = rest.popFirst() else { fail("\(argument) needs a value") }
+        options[argument] = value
+      } else if argument.hasPrefix("--") {
+        fail("there is no option \(argument)")
+      } else {
+        words.append(argument)
+      }
+    }
+    do {
+      switch words.count {
+      case 1 where words[0] == "serve":
+        try await serve(options)
+      case 3...4 where words[0] == "buy":
+        guard isName(words[1]) else {
+          fail("names have up to 20 small letters, digits and hyphens")
+        }
+        guard let count = Int(words.count == 4 ? words[3] : "1"), (1...1_000).contains(count) else {
+          fail("'\(words[3])' is no number of pieces")
+        }
+        let buyer = try Buyer(words[1], server: options["--server"]!, folder: options["--data"]!)
+        buyer.connect { fail("\($0)") }
+        exit(try await buyer.buy(words[2], count: count) ? 0 : 1)
+      default: fail(usage)
+      }
+    } catch {
+      fail("\(error)")
+    }
+  }
+
+  /// Serves until the process is killed: whatever a client was told is in the log.
+  private static func serve(_ options: [String: String]) async throws {
+    guard let port = UInt16(options["--port"]!) else { fail("'\(options["--port"]!)' is no port") }
+    guard let stock = Int(options["--stock"]!), (0...1_000_000).contains(stock) else {
+      fail("'\(options["--stock"]!)' is no stock")
+    }
+    let server = try ShopServer(folder: options["--data"]!)
+    say("Serving on ws://127.0.0.1:\(try await server.start(port: port, stock: stock))")
+    while true { try await Task.sleep(for: .seconds(3600)) }
+  }
+
+  /// Writes a line at once, although the output may be a pipe.
+  nonisolated static func say(_ text: String) {
+    try? FileHandle.standardOutput.write(contentsOf: Data("\(text)\n".utf8))
+  }
+
+  private static func fail(_ text: String) -> Never {
+    try? FileHandle.standardError.write(contentsOf: Data("checkout: \(text)\n".utf8))
+    exit(2)
+  }
+}
