@@ -32,7 +32,7 @@ struct CallTable {
   mutating func removeAll() {
     let calls = running.values
     running = [:]
-    for call in calls { call.request.end(isCancelled: true) }
+    for call in calls { call.request.end(isCancelled: true, comesAgain: true) }
   }
 }
 

@@ -29,7 +29,7 @@ final class EngineRunner {
   /// The procedures that the app serves, by name.
   var procedures: [String: ServedProcedure] = [:]
   /// The handlers of procedures that are about to be called.
-  var handlers: [ObjectIdentifier: () async -> Void] = [:]
+  var handlers: [ObjectIdentifier: (Server) async -> Void] = [:]
   /// The tasks in which the app is asked about the clients of connections.
   var authentications: [Int: Task<Void, Never>] = [:]
   /// The connections of which nothing is read until the app has said who it is that resumes a session there.

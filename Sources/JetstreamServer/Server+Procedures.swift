@@ -92,16 +92,24 @@ extension Server {
     _ request: ProcedureRequest, failing: Failure.Type, _ handler: @escaping () async throws -> Void
   ) {
     let key = ObjectIdentifier(request)
-    runner.handlers[key] = { [weak self] in
+    // Without a capture list: a closure with one does not stay on its caller's actor, whatever its type says (Swift 6.3).
+    runner.handlers[key] = { server in
       do {
         try await handler()
-        self?.runner.engine.ended(request)
+        server.runner.engine.ended(request)
       } catch {
-        self?.runner.engine.ended(request, after: error, failing)
+        server.runner.engine.ended(request, after: error, failing)
       }
     }
     // The closure stays on the actor; only its key goes into the task.
-    let task = home.task { server in await server.runner.handlers.removeValue(forKey: key)?() }
+    let task = home.task { server in
+      await server.runner.handlers.removeValue(forKey: key)?(server)
+    }
     request.onCancel = { task.cancel() }
+    request.requireHome = { [actor] in
+      actor.value?.preconditionIsolated(
+        "A request for a procedure was used outside of the server's actor: an async closure with a capture list does not stay "
+          + "there unless it is isolated to the actor.")
+    }
   }
 }

@@ -68,7 +68,7 @@ public final class Server {
   public var resolveScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
 
   private let configuration: Configuration
-  private let actor: WeakActor
+  let actor: WeakActor
   /// The sessions, and the scopes that live on the server's actor.
   private(set) var runner: EngineRunner!
   let shards: ServerShards

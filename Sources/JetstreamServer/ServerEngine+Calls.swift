@@ -179,7 +179,7 @@ extension ServerEngine {
     if let call = calls[subscription.caller], call.subscription === subscription {
       first = call.sync.number
       subscription.host.calls[subscription.caller] = nil
-      call.request.end(isCancelled: true)
+      call.request.end(isCancelled: true, comesAgain: true)
     }
     return first
   }

@@ -253,6 +253,19 @@ struct ProcedureTests {
     #expect(world.log.contains { $0.contains("Oops") })
   }
 
+  @Test("A procedure of which the scope refuses a part changes nothing, here or on the server")
+  func refused() async throws {
+    let ann = client()
+    #expect(throws: ScopeError.self) { try ann.scope.call(Draw(shape: world.canvas.uuid)) }
+    #expect(ann.canvas.shapes.isEmpty)
+    let peer = RawPeer.joined(world, protocol: 2)
+    let arguments: JSONValue = ["shape": .string(world.canvas.uuid.uuidString), "label": "x"]
+    let outcome = peer.call("Canvas.draw", arguments, by: UUID(), number: nil)
+    #expect(outcome.contains("Procedure Canvas.draw has failed"), "\(outcome)")
+    expectSame()
+    #expect(world.canvas.shapes.isEmpty && world.log.contains { $0.contains("Canvas.draw") })
+  }
+
   @Test("A call that cannot be made is rejected with the reason")
   func impossible() async throws {
     struct Unknown: Procedure {

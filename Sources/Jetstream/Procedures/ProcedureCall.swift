@@ -66,8 +66,8 @@ extension Scope {
   /// - Returns: the call. The outcome is known when ``ProcedureCall/output()`` returns.
   /// - Precondition: the root is one of the procedure's class, and this is not called within `modify`, nor in an observer that
   ///   is told at once of what others did.
-  /// - Throws: the error of the procedure, if it fails here, or of an argument that cannot be encoded. Nothing is changed or
-  ///   sent then.
+  /// - Throws: the error of the procedure, if it fails here, or of an argument that cannot be encoded; ``ScopeError`` if the
+  ///   scope refuses a change, such as a model with the UUID of another one. Nothing is changed or sent then.
   @discardableResult
   public func call<P: Procedure>(
     _ procedure: P, message: String? = nil, author: String? = nil
@@ -80,7 +80,7 @@ extension Scope {
       fragments: [], undo: [], author: author, message: message, isAtomic: true, procedure: P.name,
       arguments: try procedure.arguments)
     var output: P.Output?
-    let handle = try makeAlone(set) { output = try procedure.run(on: root) }.handle
+    let handle = try makeAlone(set, isWhole: true) { output = try procedure.run(on: root) }.handle
     guard let output else { preconditionFailure("A procedure that has run has an output.") }
     return ProcedureCall(handle, local: output)
   }

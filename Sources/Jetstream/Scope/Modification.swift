@@ -16,6 +16,8 @@ final class Modification {
   var isOver = false
   /// The number of times that the scope has refused something during the call.
   var refusals = 0
+  /// The first thing that the scope has refused.
+  var refusal: ScopeError?
   /// True during a rollback: models that leave meanwhile may be about to return.
   var isRollingBack = false
 

@@ -81,15 +81,20 @@ extension Scope {
 
   /// Makes a change set that joins no other one, nor is joined with what observers do.
   ///
+  /// - Parameter isWhole: true if all is taken back when the scope refuses a change, such as a model with the UUID of another.
   /// - Returns: its handle, and the error that it does not meet the constraints.
-  package func makeAlone<Failure>(
-    _ set: ChangeSet, _ constraints: [Constraint] = [], _ body: () throws(Failure) -> Void
-  ) throws(Failure) -> (handle: ChangeSetHandle, error: ChangeSetError?) {
+  package func makeAlone(
+    _ set: ChangeSet, _ constraints: [Constraint] = [], isWhole: Bool = false,
+    _ body: () throws -> Void
+  ) throws -> (handle: ChangeSetHandle, error: ChangeSetError?) {
     precondition(
       canMakeAlone,
       "A procedure was asked for in the middle of other changes of scope \(name).")
     let modification = begin(set)
-    do { try body() } catch {
+    do {
+      try body()
+      if isWhole, let refusal = modification.refusal { throw refusal }
+    } catch {
       rollBack(modification)
       throw error
     }

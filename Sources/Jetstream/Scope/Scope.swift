@@ -162,6 +162,7 @@ public final class Scope: TickClient {
 
   func refuse(_ error: ScopeError) {
     modification?.refusals += 1
+    if let modification, modification.refusal == nil { modification.refusal = error }
     if onError.hasListeners {
       onError.fire(error)
     } else {

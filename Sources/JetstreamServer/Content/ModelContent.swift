@@ -123,7 +123,7 @@ final class ModelContent: HostedContent {
     guard let root = scope.root else {
       throw WireError.couldNotApplySync(reason: "the scope has no root")
     }
-    _ = try scope.makeAlone(set) { try body(root) }
+    _ = try scope.makeAlone(set, isWhole: true) { try body(root) }
   }
 
   package func restore(

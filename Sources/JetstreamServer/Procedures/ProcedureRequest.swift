@@ -10,7 +10,7 @@ import Jetstream
 ///   do {
 ///     try request.commit(checkOut)
 ///   } catch {
-///     try await payments.cancel(request.id)
+///     if !request.comesAgain { try await payments.cancel(request.id) }
 ///     throw error
 ///   }
 /// }
@@ -36,10 +36,16 @@ public final class ProcedureRequest {
   /// The changes that the client has made. Those of a procedure with arguments are its guess of what the procedure does.
   public let changes: [SyncFragment]
 
+  /// True once the request is over and the call is not decided: the client sends it again, with the same ``id``, if it gets
+  /// its rights back. What was done elsewhere for the call has to stay until then.
+  public internal(set) var comesAgain = false
+
   /// The arguments; nil for a procedure that has none.
   let arguments: JSONValue?
   /// The end of the time that the procedure has.
   let deadline: Duration
+  /// Traps unless the caller is on the server's actor.
+  var requireHome: () -> Void = {}
   /// Called when the request is over before its handler has ended, to cancel the task of that.
   var onCancel: () -> Void = {}
   /// The replies to the client's changes, once they were rejected.
@@ -81,6 +87,7 @@ public final class ProcedureRequest {
   /// - Throws: the error of `body`; `CancellationError` if the request is over; `WireError` if the scope's root has another
   ///   class.
   public func read<Root: ModelObject, Value>(_ body: (Root) throws -> Value) throws -> Value {
+    requireHome()
     guard let content else { throw CancellationError() }
     return try body(try root(content.root as? ModelObject))
   }
@@ -89,7 +96,8 @@ public final class ProcedureRequest {
   ///
   /// - Returns: the output, which the client is sent when the change set is durable.
   /// - Throws: the error of the procedure, whose changes are taken back; `CancellationError` if the request is over;
-  ///   `WireError` if the scope's root has another class.
+  ///   `WireError` if the scope's root has another class; `ScopeError` if the scope refuses a change, such as a model with the
+  ///   UUID of another one.
   @discardableResult
   public func commit<P: Procedure>(_ procedure: P) throws -> P.Output {
     try commit { (root: P.Root) in try procedure.run(on: root) }
@@ -100,11 +108,12 @@ public final class ProcedureRequest {
   ///
   /// - Returns: the output, which the client is sent when the change set is durable.
   /// - Throws: the error of `body`, whose changes are taken back; `CancellationError` if the request is over; `WireError` if
-  ///   the scope's root has another class, or if the client's changes are rejected.
+  ///   the scope's root has another class, or if the client's changes are rejected; `ScopeError` if the scope refuses a change.
   @discardableResult
   public func commit<Root: ModelObject, Output: Encodable>(
     _ body: (Root) throws -> Output
   ) throws -> Output {
+    requireHome()
     guard isOpen else { throw CancellationError() }
     var result: Output?
     try make(self) { model in
@@ -118,6 +127,7 @@ public final class ProcedureRequest {
 
   /// Makes one change set of the client's changes and what `body` does, without an output.
   public func commit<Root: ModelObject>(_ body: (Root) throws -> Void) throws {
+    requireHome()
     guard isOpen else { throw CancellationError() }
     try make(self) { model in
       try body(try root(model))
@@ -126,8 +136,9 @@ public final class ProcedureRequest {
   }
 
   /// Ends the request: it was decided, or will not be.
-  func end(isCancelled: Bool) {
+  func end(isCancelled: Bool, comesAgain: Bool = false) {
     content = nil
+    self.comesAgain = comesAgain
     let onCancel = self.onCancel
     self.onCancel = {}
     if isCancelled { onCancel() }
