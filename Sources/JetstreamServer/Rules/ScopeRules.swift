@@ -154,7 +154,9 @@ public struct ScopeRules: Sendable {
 // MARK: Inside
 
 extension ScopeRules {
-  enum Operation: Hashable { case create, delete, update, insert, remove, move }
+  enum Operation: String, Hashable, CaseIterable {
+    case create, delete, update, insert, remove, move
+  }
 
   /// The subject of a rule: an operation on models of a class, or on one property of theirs, by the names on the wire.
   struct Key: Hashable {
