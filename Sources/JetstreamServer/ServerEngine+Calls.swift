@@ -77,8 +77,8 @@ extension ServerEngine {
     guard let procedure = hooks.procedure(name) else {
       return fail(call, in: host, .couldNotApplySync(reason: "there is no procedure \(name)"))
     }
-    let changes = ChangeSet(fragments: sync.fragments, bases: host.values(before: sync.fragments))
-    if let reason = procedure.objection(to: sync.arguments, changes) {
+    let reason = procedure.objection(to: sync.arguments) { host.changes(of: sync.fragments) }
+    if let reason {
       return fail(call, in: host, .couldNotApplySync(reason: reason))
     }
     procedure.run(request)
@@ -201,16 +201,32 @@ extension ScopeSync {
 }
 
 extension ScopeHost {
-  /// Returns the values that the properties have which fragments change.
-  func values(before fragments: [SyncFragment]) -> [UUID: JSONObject] {
+  /// Returns fragments as constraints judge them: with the values that the properties have which they change, and with the
+  /// classes of the models, whatever their client says.
+  func changes(of fragments: [SyncFragment]) -> ChangeSet {
+    var fragments = fragments
     var values: [UUID: JSONObject] = [:]
-    for fragment in fragments where fragment.kind == .change {
-      guard let model = content.sharedModel(fragment.uuid) else { continue }
+    var added: [UUID: String] = [:]
+    for fragment in fragments where fragment.kind == .add {
+      added[fragment.uuid] = fragment.className
+    }
+    for at in fragments.indices where fragments[at].kind == .change {
+      let fragment = fragments[at]
+      guard let model = content.sharedModel(fragment.uuid) else {
+        let name = added[fragment.uuid] ?? content.unknownModel(fragment.uuid)?.className
+        if let name { fragments[at].className = name }
+        continue
+      }
+      if model.wireClassName != fragment.className {
+        fragments[at].className = model.wireClassName
+      }
       for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
-        guard let property = model.classSchema[wireName: key] else { continue }
+        guard let property = model.classSchema[wireName: key],
+          values[fragment.uuid]?[key] == nil
+        else { continue }
         values[fragment.uuid, default: [:]][key] = model.currentJSON(of: property)
       }
     }
-    return values
+    return ChangeSet(fragments: fragments, bases: values)
   }
 }
