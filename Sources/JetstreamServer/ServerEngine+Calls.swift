@@ -88,14 +88,15 @@ extension ServerEngine {
   private func commit(
     _ request: ProcedureRequest, in host: ScopeHost, _ body: (ModelObject) throws -> JSONValue
   ) throws {
+    guard host.content.canModify else { throw ScopeHost.CommitWithinChanges() }
+    // The server's own changes come first in the order. Those who are told of them may end the call.
+    host.content.seal()
     guard let call = host.calls.running.values.first(where: { $0.request === request }) else {
       throw CancellationError()
     }
     if let session = call.subscription?.session, session.subscriptions.access.isReadOnly(host) {
       throw WireError.readOnly
     }
-    // The server's own changes come first in the order.
-    host.content.seal()
     var submitter = call.submitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     let changes = call.sync.arguments == nil ? call.sync.fragments : nil
@@ -106,14 +107,18 @@ extension ServerEngine {
           result = try host.commit(changes, of: call.sync.fragments.count, by: submitter, body)
         } catch let error as ScopeHost.RejectedChanges {
           request.rejections = error.replies
+          report(error.problems, from: call.subscription?.session, in: host)
           let first = error.replies.first { $0.error != nil && $0.causedBy == nil }
           throw first?.error ?? .rejected("The client's changes are rejected")
         }
+        // An observer of the change set has taken the scope away: it is in no log.
+        if host.hasEnded { throw CancellationError() }
         if call.sync.arguments == nil { result.outcome = nil }
         keepDecision(on: call, in: host, result)
         return result
       }
       if let item = result.item { broadcast(item, of: host, except: nil) }
+      for (item, set) in result.behind { host.onLocalChanges?(item, set) }
       finish(call, in: host, result, isCancelled: false)
     }
   }
@@ -152,7 +157,7 @@ extension ServerEngine {
     }
     host.keep(result.item, result.set, isRemote: true, decision)
     trimClients(of: host)
-    report(result, from: call.subscription?.session, in: host)
+    report(result.problems, from: call.subscription?.session, in: host)
   }
 
   /// Does what is done in one turn, and sends what it leads to.
