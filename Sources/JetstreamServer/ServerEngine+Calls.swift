@@ -15,19 +15,25 @@ extension ServerEngine {
       // The change sets in front of it are being handled right now.
       if subscription.queued.isEmpty { return false }
       queue(sync, from: session, on: subscription)
+      takeQueued(of: subscription)
       return true
     }
-    if let number = sync.number, let calling = call.sync.number {
-      // It was decided before.
-      if number < calling { return false }
-      if number == calling {
-        guard call.checksum == checksum(of: sync) else { return false }
-        call.sync = sync
-        call.subscription = subscription
-        return true
+    if case .client(let client) = call.caller, let number = sync.number,
+      let calling = call.sync.number, number <= calling
+    {
+      if number == calling, call.checksum == checksum(of: sync) {
+        call.sent(again: sync, on: subscription)
+      } else if number <= host.clients[client].decided {
+        // It was decided before.
+        return false
+      } else {
+        // In the place of the call it would be one more that runs, as often as the client likes.
+        answer(sync, to: session, rejecting: .setNumberReused(number))
       }
+      return true
     }
     queue(sync, from: session, on: subscription)
+    call.holdsBack(subscription)
     return true
   }
 
@@ -35,9 +41,12 @@ extension ServerEngine {
     _ sync: ScopeSync, from session: ServerSession, on subscription: Subscription
   ) {
     subscription.host.content.seal()
-    subscription.queued.append((sync, session.submitter(of: sync, to: subscription)))
-    if subscription.queued.count > configuration.keptLimit.messages {
-      endWithWarning(session, "too much waits for a procedure")
+    subscription.queued.append(sync, session.submitter(of: sync, to: subscription))
+    let (queues, limit) = (session.subscriptions.all.lazy.map(\.queued), configuration.keptLimit)
+    if queues.reduce(0, { $0 + $1.count }) > limit.messages
+      || queues.reduce(0, { $0 + $1.bytes }) > limit.bytes
+    {
+      endWithWarning(session, "too much waits for procedures")
     }
   }
 
@@ -94,7 +103,7 @@ extension ServerEngine {
     guard let call = host.calls.running.values.first(where: { $0.request === request }) else {
       throw CancellationError()
     }
-    if let session = call.subscription?.session, session.subscriptions.access.isReadOnly(host) {
+    if let session = call.session, session.subscriptions.access.isReadOnly(host) {
       throw WireError.readOnly
     }
     var submitter = call.submitter
@@ -107,7 +116,7 @@ extension ServerEngine {
           result = try host.commit(changes, of: call.sync.fragments.count, by: submitter, body)
         } catch let error as ScopeHost.RejectedChanges {
           request.rejections = error.replies
-          report(error.problems, from: call.subscription?.session, in: host)
+          report(error.problems, from: call.session, in: host)
           let first = error.replies.first { $0.error != nil && $0.causedBy == nil }
           throw first?.error ?? .rejected("The client's changes are rejected")
         }
@@ -127,11 +136,12 @@ extension ServerEngine {
   func finish(
     _ call: RunningCall, in host: ScopeHost, _ result: ScopeHost.Result, isCancelled: Bool
   ) {
-    host.calls[call.caller] = nil
+    if host.calls[call.caller] === call { host.calls[call.caller] = nil }
     call.request.end(isCancelled: isCancelled)
-    guard let subscription = call.subscription, subscription.isLive else { return }
-    reply(to: call.sync, of: subscription.session, on: subscription, result)
-    takeQueued(of: subscription)
+    if let subscription = call.subscription, subscription.isLive {
+      reply(to: call.sync, of: subscription.session, on: subscription, result)
+    }
+    for subscription in call.heldBack { takeQueued(of: subscription) }
   }
 
   private func takeQueued(of subscription: Subscription) {
@@ -145,6 +155,8 @@ extension ServerEngine {
       let (sync, submitter) = subscription.queued.removeFirst()
       handle(sync, from: subscription.session, submitter, on: subscription)
     }
+    guard subscription.isLive, !subscription.queued.isEmpty else { return }
+    subscription.host.calls[subscription.caller]?.holdsBack(subscription)
   }
 
   func keepDecision(
@@ -157,7 +169,7 @@ extension ServerEngine {
     }
     host.keep(result.item, result.set, isRemote: true, decision)
     trimClients(of: host)
-    report(result.problems, from: call.subscription?.session, in: host)
+    report(result.problems, from: call.session, in: host)
   }
 
   /// Does what is done in one turn, and sends what it leads to.
@@ -178,10 +190,10 @@ extension ServerEngine {
   /// - Returns: the number of the first change set that is not decided.
   @discardableResult
   func dropCall(of subscription: Subscription) -> Int? {
-    var first = subscription.queued.first?.sync.number
-    subscription.queued = []
+    var first = subscription.queued.first?.number
+    subscription.queued = CallQueue()
     let calls = subscription.host.calls
-    if let call = calls[subscription.caller], call.subscription === subscription {
+    if let call = calls[subscription.caller], !call.isAwaited(besides: subscription) {
       first = call.sync.number
       subscription.host.calls[subscription.caller] = nil
       call.request.end(isCancelled: true)
