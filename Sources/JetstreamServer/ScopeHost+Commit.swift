@@ -11,11 +11,20 @@ extension ScopeHost {
     let origin: ChangeOrigin
     /// The place in the order; nil if nothing has changed.
     var made: (item: StreamItem, set: ChangeSet)?
+    /// The server's own change sets that observers of this one have made. They are kept and told behind it.
+    var behind: [(item: StreamItem, set: ChangeSet)] = []
   }
 
   /// The error with which a procedure does not come to run, since the changes of its client are rejected.
   struct RejectedChanges: Error {
     let replies: [FragmentReply]
+    /// The reasons for which rules could not decide, for the operator.
+    let problems: [String]
+  }
+
+  /// The error with which a procedure cannot commit where its change set would be part of others, or come behind them.
+  struct CommitWithinChanges: Error, CustomStringConvertible {
+    var description: String { "it cannot commit within modify, or in an observer of the scope" }
   }
 
   /// Makes one change set of the client's changes and what `body` does with the models.
@@ -43,16 +52,21 @@ extension ScopeHost {
         let judged = judgedDraft(of: changes, isAtomic: true, by: submitter)
         draft = judged
         result.problems = judged.problems
-        if judged.isRejected { throw RejectedChanges(replies: Self.rejectingAll(judged.replies)) }
+        if judged.isRejected {
+          throw RejectedChanges(
+            replies: Self.rejectingAll(judged.replies), problems: judged.problems)
+        }
         let misfits = content.applyOwn(judged.effective) { [self] in departed($0) }
         if let (at, error) = misfits.first {
           result.replies[judged.positions[at]].error = WireError(message: "\(error)")
-          throw RejectedChanges(replies: Self.rejectingAll(result.replies))
+          throw RejectedChanges(
+            replies: Self.rejectingAll(result.replies), problems: judged.problems)
         }
       }
       output = try body(root)
     }
     if let made = committing?.made { (result.item, result.set) = (made.item, made.set) }
+    result.behind = committing?.behind ?? []
     result.outcome = .output(output)
     guard submitter.usesOperations else {
       let submission = Submission(

@@ -127,10 +127,17 @@ extension ScopeHost {
     return result
   }
 
+  /// The number of bytes above which the reason for a rejection is cut in the replies to other fragments.
+  private static let longestReason = 400
+
   /// Returns the replies to an atomic change set of which a part is rejected.
   static func rejectingAll(_ replies: [FragmentReply]) -> [FragmentReply] {
     let first = replies.firstIndex { $0.error != nil && $0.causedBy == nil }
-    let reason = first.flatMap { replies[$0].error?.message } ?? "another fragment"
+    var reason = first.flatMap { replies[$0].error?.message } ?? "another fragment"
+    if reason.utf8.count > longestReason {
+      // It may be made of what the client has sent, and is repeated for each fragment.
+      reason = String(String.UnicodeScalarView(reason.unicodeScalars.prefix(longestReason / 4)))
+    }
     return replies.map { reply in
       guard reply.error == nil else { return reply }
       return FragmentReply(

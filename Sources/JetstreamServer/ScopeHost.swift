@@ -46,6 +46,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     var effective: [SyncFragment]?
     /// The applied change set with its inverse; nil if neither a log nor a listener of the app wants it.
     var set: ChangeSet?
+    /// The server's own change sets that observers of this one have made.
+    var behind: [(item: StreamItem, set: ChangeSet)] = []
     /// The outcome of the procedure that was called with arguments.
     var outcome: CallOutcome?
     /// The reasons for which rules could not decide, for the operator.
@@ -90,6 +92,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   var calls = CallTable()
   /// The change set that a procedure is making.
   var committing: Commit?
+  /// True once the scope is not hosted any more.
+  private(set) var hasEnded = false
 
   /// The host of the same scope as rows, in simulations.
   var twin: HostTwin?
@@ -140,6 +144,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
 
   func end() {
+    hasEnded = true
     content.end()
     calls.removeAll()
     audience.removeAll()
@@ -196,7 +201,13 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
       newcomers: tombstones.takeNewcomers(among: sealed.set.fragments))
     append(item)
     twin?.localChange(sealed, of: self)
-    if isOfCall { committing?.made = (item, sealed.set) } else { onLocalChanges?(item, sealed.set) }
+    if isOfCall {
+      committing?.made = (item, sealed.set)
+    } else if committing?.made != nil {
+      committing?.behind.append((item, sealed.set))
+    } else {
+      onLocalChanges?(item, sealed.set)
+    }
   }
 
   /// Notes which models operations have inserted into collections and removed from them.

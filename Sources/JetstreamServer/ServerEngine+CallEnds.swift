@@ -56,8 +56,10 @@ extension ServerEngine {
     _ call: RunningCall, in host: ScopeHost, _ error: WireError, thrown: JSONValue? = nil
   ) {
     let fragments = call.sync.fragments
+    // The error may be as long as what the client has sent, and is not repeated for each fragment.
+    let replies = fragments.indices.map { FragmentReply(error: $0 == 0 ? error : nil) }
     var result = ScopeHost.Result(
-      replies: call.request.rejections ?? fragments.map { _ in FragmentReply(error: error) })
+      replies: call.request.rejections ?? ScopeHost.rejectingAll(replies))
     if call.sync.arguments != nil { result.outcome = .failure(error, thrown: thrown) }
     if !call.submitter.usesOperations {
       host.correct(&result, rejecting: fragments, call.submitter)

@@ -15,19 +15,25 @@ extension ServerEngine {
       // The change sets in front of it are being handled right now.
       if subscription.queued.isEmpty { return false }
       queue(sync, from: session, on: subscription)
+      takeQueued(of: subscription)
       return true
     }
-    if let number = sync.number, let calling = call.sync.number {
-      // It was decided before.
-      if number < calling { return false }
-      if number == calling {
-        guard call.checksum == checksum(of: sync) else { return false }
-        call.sync = sync
-        call.subscription = subscription
-        return true
+    if case .client(let client) = call.caller, let number = sync.number,
+      let calling = call.sync.number, number <= calling
+    {
+      if number == calling, call.checksum == checksum(of: sync) {
+        call.sent(again: sync, on: subscription)
+      } else if number <= host.clients[client].decided {
+        // It was decided before.
+        return false
+      } else {
+        // In the place of the call it would be one more that runs, as often as the client likes.
+        answer(sync, to: session, rejecting: .setNumberReused(number))
       }
+      return true
     }
     queue(sync, from: session, on: subscription)
+    call.holdsBack(subscription)
     return true
   }
 
@@ -35,9 +41,12 @@ extension ServerEngine {
     _ sync: ScopeSync, from session: ServerSession, on subscription: Subscription
   ) {
     subscription.host.content.seal()
-    subscription.queued.append((sync, session.submitter(of: sync, to: subscription)))
-    if subscription.queued.count > configuration.keptLimit.messages {
-      endWithWarning(session, "too much waits for a procedure")
+    subscription.queued.append(sync, session.submitter(of: sync, to: subscription))
+    let (queues, limit) = (session.subscriptions.all.lazy.map(\.queued), configuration.keptLimit)
+    if queues.reduce(0, { $0 + $1.count }) > limit.messages
+      || queues.reduce(0, { $0 + $1.bytes }) > limit.bytes
+    {
+      endWithWarning(session, "too much waits for procedures")
     }
   }
 
@@ -57,7 +66,7 @@ extension ServerEngine {
     let submitter = submitter(of: arrival, to: subscription)
     let caller = subscription.caller
     let id = submitter.author.map {
-      ProcedureRequest.Call.identity(client: $0.client, number: $0.number, in: host.content.name)
+      ProcedureRequest.Call.identity(of: sync, by: $0, in: host.content.name)
     }
     let request = ProcedureRequest(
       .init(
@@ -77,8 +86,8 @@ extension ServerEngine {
     guard let procedure = hooks.procedure(name) else {
       return fail(call, in: host, .couldNotApplySync(reason: "there is no procedure \(name)"))
     }
-    let changes = ChangeSet(fragments: sync.fragments, bases: host.values(before: sync.fragments))
-    if let reason = procedure.objection(to: sync.arguments, changes) {
+    let reason = procedure.objection(to: sync.arguments) { host.changes(of: sync.fragments) }
+    if let reason {
       return fail(call, in: host, .couldNotApplySync(reason: reason))
     }
     procedure.run(request)
@@ -88,14 +97,15 @@ extension ServerEngine {
   private func commit(
     _ request: ProcedureRequest, in host: ScopeHost, _ body: (ModelObject) throws -> JSONValue
   ) throws {
+    guard host.content.canModify else { throw ScopeHost.CommitWithinChanges() }
+    // The server's own changes come first in the order. Those who are told of them may end the call.
+    host.content.seal()
     guard let call = host.calls.running.values.first(where: { $0.request === request }) else {
       throw CancellationError()
     }
-    if let session = call.subscription?.session, session.subscriptions.access.isReadOnly(host) {
+    if let session = call.session, session.subscriptions.access.isReadOnly(host) {
       throw WireError.readOnly
     }
-    // The server's own changes come first in the order.
-    host.content.seal()
     var submitter = call.submitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     let changes = call.sync.arguments == nil ? call.sync.fragments : nil
@@ -106,14 +116,18 @@ extension ServerEngine {
           result = try host.commit(changes, of: call.sync.fragments.count, by: submitter, body)
         } catch let error as ScopeHost.RejectedChanges {
           request.rejections = error.replies
+          report(error.problems, from: call.session, in: host)
           let first = error.replies.first { $0.error != nil && $0.causedBy == nil }
           throw first?.error ?? .rejected("The client's changes are rejected")
         }
+        // An observer of the change set has taken the scope away: it is in no log.
+        if host.hasEnded { throw CancellationError() }
         if call.sync.arguments == nil { result.outcome = nil }
         keepDecision(on: call, in: host, result)
         return result
       }
       if let item = result.item { broadcast(item, of: host, except: nil) }
+      for (item, set) in result.behind { host.onLocalChanges?(item, set) }
       finish(call, in: host, result, isCancelled: false)
     }
   }
@@ -122,11 +136,12 @@ extension ServerEngine {
   func finish(
     _ call: RunningCall, in host: ScopeHost, _ result: ScopeHost.Result, isCancelled: Bool
   ) {
-    host.calls[call.caller] = nil
+    if host.calls[call.caller] === call { host.calls[call.caller] = nil }
     call.request.end(isCancelled: isCancelled)
-    guard let subscription = call.subscription, subscription.isLive else { return }
-    reply(to: call.sync, of: subscription.session, on: subscription, result)
-    takeQueued(of: subscription)
+    if let subscription = call.subscription, subscription.isLive {
+      reply(to: call.sync, of: subscription.session, on: subscription, result)
+    }
+    for subscription in call.heldBack { takeQueued(of: subscription) }
   }
 
   private func takeQueued(of subscription: Subscription) {
@@ -140,6 +155,8 @@ extension ServerEngine {
       let (sync, submitter) = subscription.queued.removeFirst()
       handle(sync, from: subscription.session, submitter, on: subscription)
     }
+    guard subscription.isLive, !subscription.queued.isEmpty else { return }
+    subscription.host.calls[subscription.caller]?.holdsBack(subscription)
   }
 
   func keepDecision(
@@ -152,7 +169,7 @@ extension ServerEngine {
     }
     host.keep(result.item, result.set, isRemote: true, decision)
     trimClients(of: host)
-    report(result, from: call.subscription?.session, in: host)
+    report(result.problems, from: call.session, in: host)
   }
 
   /// Does what is done in one turn, and sends what it leads to.
@@ -173,10 +190,10 @@ extension ServerEngine {
   /// - Returns: the number of the first change set that is not decided.
   @discardableResult
   func dropCall(of subscription: Subscription) -> Int? {
-    var first = subscription.queued.first?.sync.number
-    subscription.queued = []
+    var first = subscription.queued.first?.number
+    subscription.queued = CallQueue()
     let calls = subscription.host.calls
-    if let call = calls[subscription.caller], call.subscription === subscription {
+    if let call = calls[subscription.caller], !call.isAwaited(besides: subscription) {
       first = call.sync.number
       subscription.host.calls[subscription.caller] = nil
       call.request.end(isCancelled: true, comesAgain: true)
@@ -201,16 +218,32 @@ extension ScopeSync {
 }
 
 extension ScopeHost {
-  /// Returns the values that the properties have which fragments change.
-  func values(before fragments: [SyncFragment]) -> [UUID: JSONObject] {
+  /// Returns fragments as constraints judge them: with the values that the properties have which they change, and with the
+  /// classes of the models, whatever their client says.
+  func changes(of fragments: [SyncFragment]) -> ChangeSet {
+    var fragments = fragments
     var values: [UUID: JSONObject] = [:]
-    for fragment in fragments where fragment.kind == .change {
-      guard let model = content.sharedModel(fragment.uuid) else { continue }
+    var added: [UUID: String] = [:]
+    for fragment in fragments where fragment.kind == .add {
+      added[fragment.uuid] = fragment.className
+    }
+    for at in fragments.indices where fragments[at].kind == .change {
+      let fragment = fragments[at]
+      guard let model = content.sharedModel(fragment.uuid) else {
+        let name = added[fragment.uuid] ?? content.unknownModel(fragment.uuid)?.className
+        if let name { fragments[at].className = name }
+        continue
+      }
+      if model.wireClassName != fragment.className {
+        fragments[at].className = model.wireClassName
+      }
       for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
-        guard let property = model.classSchema[wireName: key] else { continue }
+        guard let property = model.classSchema[wireName: key],
+          values[fragment.uuid]?[key] == nil
+        else { continue }
         values[fragment.uuid, default: [:]][key] = model.currentJSON(of: property)
       }
     }
-    return values
+    return ChangeSet(fragments: fragments, bases: values)
   }
 }

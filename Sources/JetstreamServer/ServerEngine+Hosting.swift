@@ -113,6 +113,13 @@ extension ServerEngine {
         horizons[key] = min(horizons[key] ?? .max, host.sequence)
       }
     }
+    // What a client has sent behind a call is judged by what it had seen when it sent that.
+    for host in hosts.values {
+      let key = ObjectIdentifier(host)
+      for call in host.calls.running.values {
+        horizons[key] = min(horizons[key] ?? host.sequence, call.submitter.proven)
+      }
+    }
     for (key, host) in hosts
     where horizons[ObjectIdentifier(host)] == nil && !host.isPinned {
       host.end()

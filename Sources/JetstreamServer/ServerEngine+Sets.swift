@@ -69,7 +69,7 @@ extension ServerEngine {
       return result
     }
     trimClients(of: host)
-    report(result, from: session, in: host)
+    report(result.problems, from: session, in: host)
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, on: subscription, result)
     if let item = result.item {
@@ -87,8 +87,8 @@ extension ServerEngine {
   }
 
   /// Reports the reasons for which rules could not decide.
-  func report(_ result: ScopeHost.Result, from session: ServerSession?, in host: ScopeHost) {
-    for problem in result.problems {
+  func report(_ problems: [String], from session: ServerSession?, in host: ScopeHost) {
+    for problem in problems {
       hooks.report(
         Diagnostic(
           .error, .scope, session: session?.number, scope: host.content.name,

@@ -63,6 +63,9 @@ extension Scope {
   /// True if all local changes have been delivered in change sets.
   package var isSettled: Bool { !hasCollectedChanges && sealed.isEmpty }
 
+  /// True while change sets are being delivered. What is made meanwhile comes behind them.
+  package var isDelivering: Bool { sealed.isDelivering }
+
   /// Makes change sets of all local changes and delivers them. Properties held back by a minimal sync interval stay
   /// collected.
   ///

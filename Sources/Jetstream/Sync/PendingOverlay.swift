@@ -257,12 +257,12 @@ struct PendingOverlay {
     columns[key]?.value(before: set)
   }
 
-  /// Returns true if the property is still covered although no pending change set touches it any more.
   /// Returns true if a change set covers the property that is none of `guesses`.
   func isWritten(_ key: PropertyKey, besides guesses: Set<Int>) -> Bool {
     columns[key]?.entries.contains { !guesses.contains($0.set) } ?? false
   }
 
+  /// Returns true if the property is still covered although no pending change set touches it any more.
   func isSettled(_ key: PropertyKey) -> Bool { columns[key]?.entries.isEmpty == true }
 
   /// Drops a property that no pending change set touches any more.

@@ -91,6 +91,8 @@ package protocol HostedContent: AnyObject {
   func applyOwn(
     _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
   ) -> [(fragment: Int, error: ScopeError)]
+  /// True unless a change set of the app's own would be part of others that are being made, applied or delivered.
+  var canModify: Bool { get }
   /// Makes one change set, with the identity and the labels of `set`, of what `body` does with the root.
   ///
   /// - Throws: the error of `body`, whose changes are taken back; `WireError` for content that has no models.
@@ -139,6 +141,7 @@ package protocol HostedContent: AnyObject {
 }
 
 extension HostedContent {
+  package var canModify: Bool { true }
   package func modify(_ set: ChangeSet, _ body: (ModelObject) throws -> Void) throws {
     throw WireError.couldNotApplySync(reason: "the scope is served without its models")
   }

@@ -119,6 +119,8 @@ final class ModelContent: HostedContent {
     scope.perform(fragments, alsoKnown: { known($0) as? ModelObject }).errors
   }
 
+  package var canModify: Bool { scope.canMakeAlone && !scope.isDelivering }
+
   package func modify(_ set: ChangeSet, _ body: (ModelObject) throws -> Void) throws {
     guard let root = scope.root else {
       throw WireError.couldNotApplySync(reason: "the scope has no root")

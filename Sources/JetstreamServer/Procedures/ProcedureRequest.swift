@@ -21,6 +21,8 @@ import Jetstream
 /// over, and nothing can be committed any more, when the client's rights are taken away, when it takes longer than
 /// `Server.Configuration.procedureTime`, or when the server stops: the task in which the handler runs is cancelled then.
 ///
+/// A commit makes a change set of its own: it throws an error within `modify` and in an observer of the scope.
+///
 /// A server that is killed before the commit is durable has not decided: the client sends the call again, and the handler is
 /// called again with the same ``id``.
 public final class ProcedureRequest {
@@ -61,9 +63,17 @@ public final class ProcedureRequest {
     let changes: [SyncFragment]
     let arguments: JSONValue?
 
-    /// Returns the identity of a client's change set with a number.
-    static func identity(client: UUID, number: Int, in scope: String) -> UUID {
-      UUID(named: "Jetstream call \(number) of \(client.wireText) in \(scope)")
+    /// Returns the identity of a client's call. A client that gives another call the number of one that was not decided
+    /// does not get the other's: what was done for it would count for this one.
+    static func identity(
+      of sync: ScopeSync, by author: StreamItem.Author, in scope: String
+    ) -> UUID {
+      let content: JSONValue = [
+        .string(scope), sync.procedure.map { .string($0) } ?? .null,
+        sync.arguments ?? .array(sync.fragments.map(\.json)),
+      ]
+      return UUID(
+        named: "Jetstream call \(author.number) of \(author.client.wireText): \(content.text)")
     }
   }
 

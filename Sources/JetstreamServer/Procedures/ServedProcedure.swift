@@ -20,13 +20,13 @@ package struct ServedProcedure {
 
   /// Returns the reason for which a call cannot be a call of the procedure; nil if it can.
   ///
-  /// - Parameter changes: what the client has changed.
-  func objection(to arguments: JSONValue?, _ changes: ChangeSet) -> String? {
+  /// - Parameter changes: returns what the client has changed. It is called if there are constraints.
+  func objection(to arguments: JSONValue?, _ changes: () -> ChangeSet) -> String? {
     if takesArguments != (arguments != nil) {
       return takesArguments ? "the procedure needs arguments" : "the procedure has no arguments"
     }
     guard !constraints.isEmpty,
-      let first = changes.fragments(notMeeting: constraints).first
+      let first = changes().fragments(notMeeting: constraints).first
     else { return nil }
     return "the procedure does not allow \(first.kind) of \(first.className) "
       + "'\(first.uuid.wireText)'"
