@@ -39,8 +39,9 @@ extension ScopeHost {
     _ body: (ModelObject) throws -> JSONValue
   ) throws -> Result {
     let origin = submitter.origin
-    let set = ChangeSet(
+    var set = ChangeSet(
       fragments: [], undo: [], author: origin.author, message: origin.message, date: origin.date)
+    set.isForClient = true
     committing = Commit(set: set.id, author: submitter.author, origin: origin)
     defer { committing = nil }
     passage = Passage()

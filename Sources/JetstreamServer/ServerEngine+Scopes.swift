@@ -42,7 +42,7 @@ extension ServerEngine {
     // A scope that is fetched again keeps its number.
     let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: client)
     // Under another identity, the client sends again what was not decided under the last one.
-    if client != subscription.client { dropCall(of: subscription) }
+    if client?.id != subscription.client { dropCall(of: subscription) }
     subscription.fetched(by: client)
     answer(fetch, on: subscription)
   }

@@ -266,6 +266,25 @@ struct ProcedureTests {
     #expect(world.canvas.shapes.isEmpty && world.log.contains { $0.contains("Canvas.draw") })
   }
 
+  @Test("An undo on the client leaves calls alone, and one on the server takes them for the client's")
+  func undo() throws {
+    let ann = client()
+    let (own, server) = (UndoHistory(of: ann.scope), UndoHistory(of: world.scope))
+    let all = UndoHistory(of: world.scope, includingOthers: true)
+    ann.canvas.name = "before"
+    expectSame()
+    try ann.scope.call(Like(count: 2))
+    expectSame()
+    #expect(own.undoStack.count == 1 && server.undoStack.isEmpty && all.undoStack.count == 2)
+    own.undo()
+    expectSame()
+    #expect(world.canvas.likes == 2)
+    _ = all.undo()
+    _ = all.undo()
+    expectSame()
+    #expect(world.canvas.likes == 0 && ann.canvas.likes == 0)
+  }
+
   @Test("A call that cannot be made is rejected with the reason")
   func impossible() async throws {
     struct Unknown: Procedure {

@@ -31,6 +31,7 @@ public final class UndoHistory {
   private let scope: Scope
   private var tokens: [ObservationToken] = []
   private var stacks: UndoStacks
+  private let includesOthers: Bool
   /// The models that have left, held weakly: a model that the app still holds returns as the same object.
   private var departed: [UUID: Departed] = [:]
   private var pruneAt = 1024
@@ -81,6 +82,7 @@ public final class UndoHistory {
   private init(_ scope: Scope, _ includesOthers: Bool, _ stacks: UndoStacks) {
     self.scope = scope
     self.stacks = stacks
+    self.includesOthers = includesOthers
     if scope.hasCollectedChanges { scope.flush() }
     tokens.append(scope.onChanges.listen { [weak self] set in self?.note(set) })
     tokens.append(
@@ -170,7 +172,9 @@ public final class UndoHistory {
   }
 
   private func note(_ set: ChangeSet) {
-    stacks.add(set)
+    // A call of a client shows a guess of what the server does; on the server, it is a client's change.
+    if set.arguments != nil || set.isForClient && !includesOthers { return }
+    stacks.add(set, isRemote: set.isForClient)
     onChange.fire(())
   }
 

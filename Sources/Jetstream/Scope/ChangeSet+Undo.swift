@@ -101,6 +101,7 @@ extension ChangeSet {
     var message: String?
     var procedure: String?
     var arguments: JSONValue?
+    var isForClient = false
     var purpose = Purpose.edit
   }
 

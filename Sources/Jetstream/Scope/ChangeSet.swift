@@ -51,6 +51,11 @@ public struct ChangeSet: Sendable, Hashable {
     get { box.labels.arguments }
     set { box.labels.arguments = newValue }
   }
+  /// True for what a procedure has done for a client, on the server.
+  package var isForClient: Bool {
+    get { box.labels.isForClient }
+    set { box.labels.isForClient = newValue }
+  }
   /// The part that the change set has in an ``UndoHistory``.
   package internal(set) var purpose: Purpose {
     get { box.labels.purpose }
