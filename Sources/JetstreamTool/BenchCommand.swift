@@ -27,6 +27,7 @@ enum BenchCommand {
       --in-flight N     each writer has so many change sets that are not accepted yet, as many as it can (default 1)
       --rate N          instead, each writer makes so many change sets a second, whether they are accepted or not
       --seconds N       writers write for so long (default 10)
+      --patience N      clients may take so many seconds to get their scopes (default 10, and more for many clients)
       --size BYTES      each change set writes a text of so many bytes, at least \(BenchOptions.leastSize) (default 64)
       --json            prints one JSON object instead of tables; latencies are in milliseconds
 

@@ -31,6 +31,8 @@ struct BenchOptions: Codable, Hashable, Sendable {
   var seconds = 10
   /// The number of bytes of the text that each change set carries.
   var size = 64
+  /// The time that connecting and fetching may take, in seconds; nil for one that depends on the number of clients.
+  var patience: Int?
   var isJSON = false
   var isHelp = false
 
@@ -57,6 +59,7 @@ struct BenchOptions: Codable, Hashable, Sendable {
       case "--seconds": seconds = try Self.number(argument, rest.popFirst(), most: 86_400)
       case "--size":
         size = try Self.number(argument, rest.popFirst(), least: Self.leastSize)
+      case "--patience": patience = try Self.number(argument, rest.popFirst(), most: 3_600)
       case "--json": isJSON = true
       case let option where option.hasPrefix("-"):
         throw Problem(text: "there is no option \(option).")
@@ -122,5 +125,5 @@ struct BenchOptions: Codable, Hashable, Sendable {
   }
 
   /// The time that connecting and fetching may take, in seconds.
-  var connectLimit: Int { 10 + clients / 50 }
+  var connectLimit: Int { patience ?? 10 + clients / 50 }
 }

@@ -87,7 +87,7 @@ struct BenchToolTests {
     let object = try object(
       await bench(
         url, "--processes", "2", "--clients", "7", "--scopes", "2", "--writers", "2",
-        "--in-flight", "3", "--seconds", "1", "--json"))
+        "--in-flight", "3", "--seconds", "1", "--json", "--patience", "120"))
     var (accepted, deliveries): (Int64, Int64) = (0, 0)
     // The scopes have four clients and three; each change set is seen by all of them but its writer.
     for (name, watchers) in [("bench/1", 3), ("bench/2", 2)] as [(String, Int64)] {
@@ -112,7 +112,8 @@ struct BenchToolTests {
   func rate() async throws {
     let (server, url) = try await makeServer()
     let outcome = try await bench(
-      url, "--clients", "3", "--writers", "2", "--rate", "40", "--seconds", "1", "--size", "5000")
+      url, "--clients", "3", "--writers", "2", "--rate", "40", "--seconds", "1", "--patience",
+      "120", "--size", "5000")
     #expect(outcome.status == 0, "\(outcome.errors)")
     let table = outcome.lines.map { $0.split(separator: " ") }
     #expect(table.contains { $0.starts(with: ["change", "sets", "accepted", "80"]) })
@@ -190,7 +191,7 @@ struct BenchToolTests {
   @Test("A worker that dies is named, and ends the bench and the other workers")
   func death() async throws {
     let (server, url) = try await makeServer()
-    let outcome = try await bench(url, "--seconds", "60") { line in
+    let outcome = try await bench(url, "--seconds", "60", "--patience", "120") { line in
       guard line.contains("sets/s") else { return }
       let workers = Self.processes(with: "bench-worker", url, "\"worker\":2")
       for worker in workers { kill(worker, SIGKILL) }
@@ -204,7 +205,7 @@ struct BenchToolTests {
   @Test("An interrupted bench prints what it has measured, and leaves no workers")
   func interruption() async throws {
     let (server, url) = try await makeServer()
-    let outcome = try await bench(url, "--seconds", "60") { line in
+    let outcome = try await bench(url, "--seconds", "60", "--patience", "120") { line in
       guard line.contains("sets/s") else { return }
       for process in Self.processes(with: "bench\0\(url)") { kill(process, SIGINT) }
     }

@@ -56,7 +56,7 @@ struct BenchWorkerTests {
     server.onDiagnostic.listen { if $0.level >= .warning { warnings.append($0.text()) } }
     let options = try BenchOptions([
       url, "--processes", "1", "--clients", "8", "--writers", "3",
-      "--seconds", stops ? "60" : "1",
+      "--seconds", stops ? "60" : "1", "--patience", "120",
     ])
     let plan = BenchPlan(options: options, worker: 1, run: "00000000")
     let process = try await worker(plan, stops: stops)
