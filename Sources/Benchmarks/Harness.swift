@@ -2,6 +2,8 @@
 struct Suite: Sendable {
   let name: String
   let summary: String
+  /// True if the suite runs only when it is named.
+  var isOnDemand = false
   /// Made when the suite runs.
   let rows: @Sendable () -> [Row]
 }

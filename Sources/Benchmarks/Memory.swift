@@ -47,6 +47,39 @@ enum ProcessMemory {
     #endif
   }
 
+  /// The bytes of the heap that are allocated and not freed; 0 where the system does not tell. It grows with what is
+  /// kept, and ``residentBytes`` also with the gaps that the allocator leaves.
+  static var heapBytes: Int {
+    #if canImport(Darwin)
+    var statistics = malloc_statistics_t()
+    malloc_zone_statistics(nil, &statistics)
+    return Int(statistics.size_in_use)
+    #elseif canImport(Glibc)
+    // Swift does not import the header that declares it.
+    typealias Describe = @convention(c) (Int32, OpaquePointer) -> Int32
+    guard let describe = dlsym(nil, "malloc_info") else { return 0 }
+    var text: UnsafeMutablePointer<CChar>?
+    var size = 0
+    guard let file = open_memstream(&text, &size) else { return 0 }
+    _ = unsafeBitCast(describe, to: Describe.self)(0, OpaquePointer(file))
+    fclose(file)
+    defer { free(text) }
+    guard let text else { return 0 }
+    let description = String(cString: text)
+    // The totals of all arenas come last.
+    func total(_ element: String) -> Int {
+      guard let start = description.range(of: element, options: .backwards)?.upperBound,
+        let size = description[start...].range(of: "size=\"")?.upperBound
+      else { return 0 }
+      return Int(description[size...].prefix { $0 != "\"" }) ?? 0
+    }
+    return total("<system type=\"current\"") - total("<total type=\"fast\"")
+      - total("<total type=\"rest\"")
+    #else
+    return 0
+    #endif
+  }
+
   static var residentBytes: Int {
     #if canImport(Darwin)
     var info = mach_task_basic_info()

@@ -100,6 +100,8 @@ final class HostTwin {
 
   func forget(upTo horizon: Int) { host.forget(upTo: horizon) }
 
+  func forgetRejected() { host.forgetRejected() }
+
   /// Compares what the two hosts keep. There are no changes that are not sealed.
   func compareStates(_ first: ScopeHost) {
     compare("the sequence", "\(first.sequence)", "\(host.sequence)")

@@ -184,6 +184,12 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     if tombstones.forget(upTo: horizon) { twin?.forget(upTo: horizon) }
   }
 
+  /// Forgets which additions were rejected, since no session has the scope.
+  func forgetRejected() {
+    tombstones.forgetRejected()
+    twin?.forgetRejected()
+  }
+
   // MARK: The server's own changes
 
   func localChange(_ sealed: SealedChanges) {

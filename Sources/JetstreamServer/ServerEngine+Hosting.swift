@@ -126,7 +126,9 @@ extension ServerEngine {
       hosts[key] = nil
     }
     for host in hosts.values {
-      host.forget(upTo: horizons[ObjectIdentifier(host)] ?? host.sequence)
+      let horizon = horizons[ObjectIdentifier(host)]
+      host.forget(upTo: horizon ?? host.sequence)
+      if horizon == nil { host.forgetRejected() }
     }
   }
 }

@@ -42,12 +42,22 @@ struct Tombstones {
   /// Forgets which models have come back: no session has seen what a history tells.
   mutating func forgetRevived() { revived = [] }
 
+  /// The largest number of rejected additions that are remembered: those of the largest change set.
+  static let rejectedLimit = 100_000
+
   /// Notes whether an addition was rejected.
+  ///
+  /// While nothing is accepted the horizon stays, and nothing is forgotten: a client that goes on sending what is rejected
+  /// makes the scope begin anew with its memory.
   ///
   /// - Parameter sequence: the sequence up to which a rejection is remembered.
   mutating func note(addition uuid: UUID, isRejected: Bool, upTo sequence: Int) {
+    if isRejected, rejected.count >= Self.rejectedLimit { rejected = [:] }
     rejected[uuid] = isRejected ? sequence : nil
   }
+
+  /// Forgets which additions were rejected: no session has sent fragments that refer to them.
+  mutating func forgetRejected() { if !rejected.isEmpty { rejected = [:] } }
 
   /// Notes a change of a collection that names it as a whole.
   mutating func note(

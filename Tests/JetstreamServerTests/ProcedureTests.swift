@@ -266,7 +266,8 @@ struct ProcedureTests {
     #expect(world.canvas.shapes.isEmpty && world.log.contains { $0.contains("Canvas.draw") })
   }
 
-  @Test("An undo on the client leaves calls alone, and one on the server takes them for the client's")
+  @Test(
+    "An undo on the client leaves calls alone, and one on the server takes them for the client's")
   func undo() throws {
     let ann = client()
     let (own, server) = (UndoHistory(of: ann.scope), UndoHistory(of: world.scope))
