@@ -66,7 +66,8 @@ extension ServerEngine {
     let submitter = submitter(of: arrival, to: subscription)
     let caller = subscription.caller
     let id = submitter.author.map {
-      ProcedureRequest.Call.identity(of: sync, by: $0, in: host.content.name)
+      ProcedureRequest.Call.identity(
+        of: sync, by: $0.client, number: $0.number, in: host.content.name)
     }
     let request = ProcedureRequest(
       .init(

@@ -66,14 +66,14 @@ public final class ProcedureRequest {
     /// Returns the identity of a client's call. A client that gives another call the number of one that was not decided
     /// does not get the other's: what was done for it would count for this one.
     static func identity(
-      of sync: ScopeSync, by author: StreamItem.Author, in scope: String
+      of sync: ScopeSync, by client: UUID, number: Int, in scope: String
     ) -> UUID {
       let content: JSONValue = [
         .string(scope), sync.procedure.map { .string($0) } ?? .null,
         sync.arguments ?? .array(sync.fragments.map(\.json)),
       ]
       return UUID(
-        named: "Jetstream call \(author.number) of \(author.client.wireText): \(content.text)")
+        named: "Jetstream call \(number) of \(client.wireText): \(content.text)")
     }
   }
 
