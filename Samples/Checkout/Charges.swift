@@ -47,7 +47,7 @@ actor Charges {
   }
 
   private func append(_ line: String) throws {
-    // What a failed attempt has left is overwritten.
+    // This overwrites whatever a failed attempt has left.
     try file.truncate(atOffset: length)
     try file.write(contentsOf: Data(line.utf8))
     try file.synchronize()

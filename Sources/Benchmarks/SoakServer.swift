@@ -106,7 +106,7 @@ actor SoakServer {
     var result = Server.Configuration.forOneAddress
     // A client says something every 10 seconds.
     result.sessionExpiry = .seconds(15)
-    // What is kept for clients that are gone has to reach its bound in the first minutes.
+    // The server has to keep as much for clients that are gone as it ever does within the first minutes.
     result.rememberedClients = 200
     let rules = Self.rules(denials)
     result.rules = { _ in rules }

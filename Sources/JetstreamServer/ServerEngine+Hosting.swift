@@ -113,7 +113,7 @@ extension ServerEngine {
         horizons[key] = min(horizons[key] ?? .max, host.sequence)
       }
     }
-    // What a client has sent behind a call is judged by what it had seen when it sent that.
+    // The server judges a change set behind a call by what its client had seen when it sent that.
     for host in hosts.values {
       let key = ObjectIdentifier(host)
       for call in host.calls.running.values {

@@ -104,7 +104,7 @@ package final class ServerEngine {
     if let last = session.link.connection, last > id {
       return perform(.close(connection: id, code: 1000, reason: "resumed on another connection"))
     }
-    // Where the session was created, the client has to say once more who it is.
+    // The engine that has created the session asks once more who the client is.
     guard configuration.channel.number == 0 else { return resume(session, on: id) }
     authenticateAgain(session, params, request, on: id)
   }

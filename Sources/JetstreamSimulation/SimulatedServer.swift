@@ -168,7 +168,7 @@ final class SimulatedServer {
           engine.prepareHistory(of: scope, then: $0)
         }, current: { [unowned self] in engine.history(of: scope) })
       let new = try engine.host(scope, history: history) { [unowned self] in
-        // What a procedure does is the app's own, too, but its record is that of a client's change set.
+        // The app makes the changes of a procedure, but their record is that of a client's change set.
         let id = $0.id
         let at = ownSets.firstIndex { $0.id == id }
         let own = at.map { ownSets.remove(at: $0) }

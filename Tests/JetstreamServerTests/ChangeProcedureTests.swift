@@ -16,7 +16,7 @@ struct ChangeProcedureTests {
     var configuration = ServerEngine.Configuration()
     configuration.rules = { _ in
       var rules = ScopeRules()
-      rules.update(\Canvas.likes, "Nobody likes so much") { _, _, new in new.likes < 100 }
+      rules.update(\Canvas.likes, "That is too much liking") { _, _, new in new.likes < 100 }
       return rules
     }
     world = InMemoryWorld(configuration: configuration)
@@ -94,7 +94,7 @@ struct ChangeProcedureTests {
     }
     expectSame()
     #expect(much.state == .rejected && world.canvas.name == nil && ann.canvas.likes == 0)
-    #expect("\(much.error!)".contains("Nobody likes so much"))
+    #expect("\(much.error!)".contains("That is too much liking"))
     #expect(world.canvas.shapes.isEmpty)
   }
 

@@ -95,7 +95,7 @@ public final class ConflictLedger: Observable {
 
   /// Removes the conflicts about properties that a new local change set writes.
   func settle(by set: ChangeSet) {
-    // What a call shows is a guess of its outcome.
+    // A call shows a guess of its outcome, which settles nothing.
     if set.arguments != nil { return }
     if items.isEmpty { return }
     let content = WrittenContent(of: set)
