@@ -106,6 +106,7 @@ extension EngineRunner {
         self?.owner.report(Diagnostic(.error, .storage, scope: name, text))
       })
     owner.prepareSnapshot = { [weak self] in self?.engine.prepareHistory(of: content, then: $0) }
+    owner.stalled = { [weak self] _ in self?.engine.stalled(content) }
     owner.ended = { [weak self] _ in self?.lost(content, named: name) }
     return ScopeRecordKeeper(
       ticker: ticker, completions: ActorCompletions(on: actor), after: leased.last,

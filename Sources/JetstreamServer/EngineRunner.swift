@@ -208,10 +208,13 @@ final class EngineRunner {
     engine.closed(id, now: ticker.now)
   }
 
-  /// Takes note that a connection is left unread on purpose. Returns false if it is not open any more.
-  func rests(on id: Int) -> Bool {
-    engine.rests(on: id, now: ticker.now)
-    return connections[id] != nil
+  /// Takes note that a connection is left unread on purpose.
+  ///
+  /// - Parameter isOver: true if the time for that is over.
+  /// - Returns: the time for which it is to be left unread on; nil if it is not open any more.
+  func rests(on id: Int, isOver: Bool) -> Duration? {
+    let more = engine.rests(on: id, isOver: isOver, now: ticker.now)
+    return connections[id] == nil ? nil : more
   }
 
   /// Returns the connection with a number, if it is open.

@@ -14,6 +14,11 @@ final class RecordGate {
   private var made = 0
   /// The number of records that are durable.
   private var durable = 0
+  /// The approximate sizes of the records that are not durable, in bytes, and their sum.
+  private var sizes: [Int] = []
+  private(set) var unstoredBytes = 0
+  /// True from a failure of the store until it has stored records again.
+  private(set) var isStalled = false
   /// The actions that wait for records to be durable, each with the number of records that it waits for.
   private var waiting: [(records: Int, action: () -> Void)] = []
 
@@ -34,6 +39,9 @@ final class RecordGate {
   func keep(_ record: ScopeRecord) {
     guard let store else { return }
     made += 1
+    let size = record.roughSize
+    sizes.append(size)
+    unstoredBytes += size
     store(record)
   }
 
@@ -50,10 +58,22 @@ final class RecordGate {
   /// Marks the first `count` records since the scope was hosted as durable, and runs the actions that have waited for
   /// them.
   func stored(_ count: Int) {
+    isStalled = false
     durable = max(durable, count)
+    let new = max(0, sizes.count - max(0, made - durable))
+    unstoredBytes -= sizes[..<new].reduce(0, +)
+    sizes.removeFirst(new)
     let ready = waiting.prefix { $0.records <= durable }
     waiting.removeFirst(ready.count)
     for entry in ready { entry.action() }
+  }
+
+  /// Takes note that the store has failed, and that it will try again. Returns true if clients have to wait for it from
+  /// now on, and have not before.
+  func stalled() -> Bool {
+    if isStalled || isCurrent { return false }
+    isStalled = true
+    return true
   }
 
   /// Lets go of the actions that wait, which know the host: nothing will be told any more.
@@ -64,6 +84,9 @@ final class RecordGate {
     var problems: [String] = []
     if durable > made {
       problems.append("\(durable) records are durable of \(made) that were made")
+    }
+    if sizes.count != max(0, made - durable) || unstoredBytes != sizes.reduce(0, +) {
+      problems.append("\(sizes.count) records of \(unstoredBytes) bytes are not durable")
     }
     let waits = waiting.map(\.records)
     if waits != waits.sorted() || waits.contains(where: { $0 <= durable && $0 > 0 }) {

@@ -80,6 +80,11 @@ extension Server.Configuration {
     /// sessions. ``Server/Configuration/maximumOutboundBytes`` is the limit of a single connection. Connections that
     /// other HTTP servers have accepted do not count.
     public var unreadBytes: Int? = 1 << 30
+    /// The number of bytes of the decisions and changes of one scope that its log has not made durable yet: the server
+    /// holds them in memory, and tells no client of them. While there are more, as on a full disk, the connection of each
+    /// client that sends a change set to the scope is left unread. Nothing is lost: the log is tried again every second,
+    /// and all goes on where it was. Changes of the app's own models are not held back.
+    public var unstoredBytes: Int? = 16 << 20
 
     /// Makes limits with default values.
     public init() {}

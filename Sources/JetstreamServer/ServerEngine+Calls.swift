@@ -169,6 +169,7 @@ extension ServerEngine {
         fragmentReplies: result.replies, outcome: result.outcome)
     }
     host.keep(result.item, result.set, isRemote: true, decision)
+    call.subscription.map(noteUnstored)
     trimClients(of: host)
     report(result.problems, from: call.session, in: host)
   }

@@ -52,6 +52,19 @@ extension ServerEngine {
     if !isHandling { flush() }
   }
 
+  /// Takes note that the records of a scope cannot be stored, which is tried again. Clients that have the scope go on with
+  /// what is durable; those that want to have it, and would be shown changes that are not, are told to ask again. Clients
+  /// of version 1 do not ask again: they wait.
+  package func stalled(_ scope: any Hostable) {
+    // From then on, none is granted.
+    guard let host = hosts[ObjectIdentifier(scope)], host.records.stalled() else { return }
+    let subscriptions = host.audience.subscriptions.sorted { $0.key < $1.key }
+    for (_, subscription) in subscriptions where !subscription.hasBegun {
+      refuseOpenFetches(of: subscription, .historyStalled)
+    }
+    if !isHandling { flush() }
+  }
+
   /// Returns whether a scope is hosted with a stored history.
   package func keepsHistory(of scope: any Hostable) -> Bool {
     hosts[ObjectIdentifier(scope)]?.records.store != nil
@@ -131,4 +144,9 @@ extension ServerEngine {
       if horizon == nil { host.forgetRejected() }
     }
   }
+}
+
+extension WireError {
+  static let historyStalled = notNow(
+    "The server cannot keep the scope's changes at the moment", retryAfter: .seconds(1))
 }

@@ -18,9 +18,43 @@ extension ServerEngine {
   ///
   /// - Returns: the time for which the session's connection is not to be read. The session lives on for longer.
   func charge(_ session: ServerSession) -> Duration {
+    if holdsBack(session) {
+      hooks.limitReached(.unstoredBytes)
+      session.traffic.load.pause = max(session.traffic.load.pause, Self.storeTime)
+    }
     let pause = session.traffic.charge(at: now, hooks.limitReached)
     session.expiresAt += pause
     return pause
+  }
+
+  /// The time after which a session that waits for a scope's records to be stored is looked at again.
+  private static let storeTime = Duration.seconds(1)
+
+  /// Returns true if the session has sent change sets to a scope that has too much that is not durable, as long as that is
+  /// so.
+  private func holdsBack(_ session: ServerSession) -> Bool {
+    guard let most = configuration.limits.unstoredBytes, session.traffic.hasFilledScope else {
+      return false
+    }
+    var holds = false
+    for subscription in session.subscriptions.all where subscription.hasFilledScope {
+      if subscription.host.records.unstoredBytes > most {
+        holds = true
+      } else {
+        subscription.hasFilledScope = false
+      }
+    }
+    session.traffic.hasFilledScope = holds
+    return holds
+  }
+
+  /// Notes that a session has sent a change set, if its scope has too much that is not durable.
+  func noteUnstored(_ subscription: Subscription) {
+    guard let most = configuration.limits.unstoredBytes,
+      subscription.host.records.unstoredBytes > most
+    else { return }
+    subscription.hasFilledScope = true
+    subscription.session.traffic.hasFilledScope = true
   }
 
   /// Returns the time for which nothing is to be read from a new connection, on which a session was resumed that has
@@ -29,16 +63,20 @@ extension ServerEngine {
     guard case .session(let session)? = connections[id] else { return .zero }
     let pause = max(.zero, session.traffic.heldUntil - now)
     // The new connection has given the session the time that any other has.
-    if pause > .zero { keep(session, until: session.traffic.heldUntil + configuration.expiry) }
+    if pause > .zero { keep(session, until: now + pause + configuration.expiry) }
     return pause
   }
 
   /// Takes note that a connection is left unread on purpose, maybe for what its session has sent in another channel: the
   /// session does not expire meanwhile.
-  package func rests(on id: Int, now: Duration) {
+  ///
+  /// - Parameter isOver: true if that time is over.
+  /// - Returns: the time for which it is to rest on, since a scope's records are still not stored.
+  package func rests(on id: Int, isOver: Bool, now: Duration) -> Duration {
     self.now = now
-    guard case .session(let session)? = connections[id] else { return }
+    guard case .session(let session)? = connections[id] else { return .zero }
     keep(session, until: now + configuration.expiry)
+    return isOver && holdsBack(session) ? Self.storeTime : .zero
   }
 
   private func keep(_ session: ServerSession, until time: Duration) {

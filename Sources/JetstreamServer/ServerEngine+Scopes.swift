@@ -34,6 +34,10 @@ extension ServerEngine {
     guard host.content.root != nil else {
       return refuse(fetch, of: session, .rejected("The scope has no root"))
     }
+    // Clients of version 1 do not ask again.
+    if session.version > 1, host.records.isStalled, session.subscriptions[host]?.hasBegun != true {
+      return refuse(fetch, of: session, .historyStalled)
+    }
     session.subscriptions.access.note(host, as: fetch.name)
     guard session.version > 1 else { return answerWhole(fetch, of: host, to: session) }
     let client = (fetch.client ?? session.info.client).map {

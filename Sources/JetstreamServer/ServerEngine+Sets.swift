@@ -69,6 +69,7 @@ extension ServerEngine {
       return result
     }
     trimClients(of: host)
+    noteUnstored(subscription)
     report(result.problems, from: session, in: host)
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, on: subscription, result)

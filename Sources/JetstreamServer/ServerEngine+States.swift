@@ -52,7 +52,7 @@ extension ServerEngine {
     if !subscription.hasBegun, subscription.openFetches.isEmpty { session.leave(subscription) }
   }
 
-  /// Refuses the fetches of a subscription that are not answered yet, since the scope is not served any more.
+  /// Refuses the fetches of a subscription that are not answered yet, for the reason of an error.
   func refuseOpenFetches(of subscription: Subscription, _ error: WireError) {
     for fetch in subscription.openFetches { refuse(fetch, of: subscription, error) }
   }

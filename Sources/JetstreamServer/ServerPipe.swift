@@ -104,11 +104,14 @@ struct ServerPipe: Sendable {
     while pause > .zero {
       try? await Task.sleep(for: min(pause, Self.longestRest))
       pause -= Self.longestRest
-      let isOpen = await server.perform { $0.runner.rests(on: id) }
+      let isOver = pause <= .zero
+      let answer = await server.perform { $0.runner.rests(on: id, isOver: isOver) }
+      guard let answer else { return false }
+      // Nil if it is not open any more.
+      guard var more = answer else { return true }
       // Nothing is read of the other channels, either.
-      for shard in shards.all { shard.perform { $0.rests(on: id) } }
-      guard let isOpen else { return false }
-      if !isOpen { return true }
+      for shard in shards.all { more = max(more, await shard.rests(on: id, isOver: isOver)) }
+      pause = max(pause, more)
     }
     return true
   }

@@ -107,8 +107,11 @@ actor ServerShard {
 
   func closed(_ id: Int) { runner?.closed(id) }
 
-  /// Takes note that a connection is left unread on purpose.
-  func rests(on id: Int) { _ = runner?.rests(on: id) }
+  /// Takes note that a connection is left unread on purpose. Returns the time for which it is to be left unread on, if
+  /// the time for that is over.
+  func rests(on id: Int, isOver: Bool) -> Duration {
+    runner?.rests(on: id, isOver: isOver) ?? .zero
+  }
 
   /// Ends a session that the server has ended.
   func end(_ token: String) { runner?.endSession(token) }

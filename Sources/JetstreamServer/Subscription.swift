@@ -66,6 +66,8 @@ final class Subscription {
   var takesQueued = false
   /// The indices of the fetches that are not answered yet.
   var openFetches: [Int] = []
+  /// True if the client has sent change sets while the scope had too much that is not durable.
+  var hasFilledScope = false
   /// The sequence up to which the client's own change sets in the stream were decided before it fetched the scope: it
   /// is sent their decisions, and no replies.
   var ownUpTo = 0

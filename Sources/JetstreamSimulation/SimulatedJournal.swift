@@ -90,7 +90,7 @@ final class SimulatedJournal {
   func begin(
     _ history: ScopeHistory?, ticker: Ticker, isSafe: @escaping (Content) -> Void,
     stored: @escaping (Int) -> Void, prepare: @escaping (@escaping () -> Void) -> Void,
-    current: @escaping () -> ScopeHistory?
+    stalled: @escaping () -> Void, current: @escaping () -> ScopeHistory?
   ) -> RecordKeeper<ScopeRecord, StorageError> {
     completions = SimulatedCompletions()
     owns = []
@@ -119,6 +119,7 @@ final class SimulatedJournal {
         }
       }, note: { _ in })
     owner.prepareSnapshot = prepare
+    owner.stalled = { _ in stalled() }
     owner.ended = { [store] in store.note("The server cannot write its history any more: \($0)") }
     let keeper = RecordKeeper(
       ticker: ticker, completions: completions, after: store.last,

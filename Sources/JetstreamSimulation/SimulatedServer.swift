@@ -166,7 +166,8 @@ final class SimulatedServer {
         prepare: { [weak self] in
           guard let self else { return }
           engine.prepareHistory(of: scope, then: $0)
-        }, current: { [unowned self] in engine.history(of: scope) })
+        }, stalled: { [unowned self] in engine.stalled(scope) },
+        current: { [unowned self] in engine.history(of: scope) })
       let new = try engine.host(scope, history: history) { [unowned self] in
         // The app makes the changes of a procedure, but their record is that of a client's change set.
         let id = $0.id

@@ -195,7 +195,8 @@ struct RateTests {
     let peer = RawPeer.joined(world, protocol: 2)
     for _ in 0..<2 {
       world.advance(by: .seconds(590))
-      world.server.rests(on: peer.link.id, now: world.now)
+      #expect(
+        world.server.rests(on: peer.link.id, isOver: true, now: world.now) == .zero)
     }
     #expect(world.server.sessionCount == 1)
     world.advance(by: .seconds(610))

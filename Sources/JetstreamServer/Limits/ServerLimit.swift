@@ -9,7 +9,7 @@ package enum ServerLimit: String, CaseIterable, Sendable {
   case modelsPerScope, bytesPerScope
   case changeSetsPerSecond, bytesPerSecond, changeSetsPerSecondInScope, bytesPerSecondInScope
   case fetchesPerSecond, fullStatesPerSecond, pingsPerSecond
-  case unreadBytes
+  case unreadBytes, unstoredBytes
 
   /// The error with which the server refuses what exceeds the limit; nil if it refuses nothing.
   var error: WireError? {
@@ -40,7 +40,7 @@ package enum ServerLimit: String, CaseIterable, Sendable {
     case .modelsPerScope, .bytesPerScope:
       WireError(message: "The scope is full", type: "scope-full")
     case .changeSetsPerSecond, .bytesPerSecond, .changeSetsPerSecondInScope, .bytesPerSecondInScope,
-      .fetchesPerSecond, .fullStatesPerSecond, .pingsPerSecond, .unreadBytes:
+      .fetchesPerSecond, .fullStatesPerSecond, .pingsPerSecond, .unreadBytes, .unstoredBytes:
       nil
     }
   }

@@ -190,3 +190,21 @@ extension ScopeRecord.Decision {
     if let outcome { sink.put("outcome", outcome.json) }
   }
 }
+
+extension ScopeRecord {
+  /// The approximate size of the record in memory, in bytes.
+  var roughSize: Int {
+    var size = 200 + (text?.bytes.count ?? fragments.reduce(0) { $0 + $1.roughSize })
+    size += undo.reduce(0) { $0 + $1.roughSize }
+    for reply in decision?.fragmentReplies ?? [] {
+      size += 64 + (reply.error?.message.utf8.count ?? 0)
+    }
+    switch decision?.outcome {
+    case .output(let value): size += value.roughSize
+    case .failure(let error, let thrown):
+      size += error.message.utf8.count + (thrown?.roughSize ?? 0)
+    case nil: break
+    }
+    return size
+  }
+}
