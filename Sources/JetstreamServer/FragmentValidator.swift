@@ -4,7 +4,7 @@ import Jetstream
 /// Checks the fragments of one submission against a scope, before anything is changed.
 struct FragmentValidator {
   /// The host's record of models that are not, or no longer, in the content.
-  protocol Memory {
+  protocol Memory: AnyObject {
     /// Returns a model that was removed from the scope and that some session may still know.
     func departed(_ uuid: UUID) -> (any HostedModel)?
     /// Returns whether the addition of a model was rejected and some session may not know that yet.

@@ -5,7 +5,12 @@ import Jetstream
 extension ScopeHost {
   /// A submission that was checked, and merged with what its session has not seen.
   struct Draft {
-    let check: FragmentValidator
+    /// The errors of the fragments that are rejected, by their positions.
+    let errors: [Int: WireError]
+    /// The positions of the additions of models that the scope does not have, by UUID.
+    let additions: [UUID: Int]
+    /// The models of the scope whose classes are unknown.
+    let unknownModels: Set<UUID>
     /// The replies to all fragments.
     var replies: [FragmentReply]
     /// The fragments that would be applied.
@@ -32,8 +37,10 @@ extension ScopeHost {
     let check = FragmentValidator(
       content: content, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
       fragments: fragments, objections: objections)
-    var draft = Draft(check: check, replies: check.replies)
     let errors = check.errors
+    var draft = Draft(
+      errors: errors, additions: check.additions, unknownModels: check.unknownModels,
+      replies: check.replies)
     if isAtomic, !errors.isEmpty {
       draft.isRejected = true
       return draft

@@ -5,7 +5,7 @@ import Jetstream
 extension ScopeHost {
   /// The number of times that a change set is judged. Without the fragments that were rejected it makes other differences,
   /// which are judged again: a model may be deleted now because the fragment that was to hold it is gone.
-  private static let mostRounds = 4
+  private static let mostRounds = 5
 
   /// Checks and merges a submission, and rejects the fragments to which the app's rules object.
   func judgedDraft(
@@ -70,45 +70,49 @@ extension ScopeHost {
   private func objections(
     to draft: Draft, by submitter: Submitter, _ book: RuleBook
   ) -> (errors: [Int: WireError], problem: String?) {
-    let scope = TentativeScope(of: draft.effective, in: content) { [self] in departed($0) }
-    let differences = Differences(in: scope)
+    let scope = TentativeScope(of: draft.effective, in: content, memory: self)
+    var differences = Differences(in: scope)
     var errors: [Int: WireError] = [:]
+    // The closures below would take a copy of the whole draft along.
+    let positions = draft.positions
     if !book.rules.allowsUnknownContent {
       let (own, held) = (scope.unknown, differences.unknown)
       for index in own.isEmpty ? held : own + held {
-        errors[draft.positions[index]] = .notPermitted(to: "write what the scope does not know")
+        errors[positions[index]] = .notPermitted(to: "write what the scope does not know")
       }
     }
     if differences.all.isEmpty { return (errors, scope.misreading) }
     // The denied additions first: what refers to one is rejected as its consequence, and not for a reason of its own.
-    let question = ScopeRules.Question(by: submitter.info!, in: scope)
+    var question = ScopeRules.Question(by: submitter.info!, in: scope)
     var denied: Set<UUID> = []
+    func areRejected(_ fragments: FragmentIndices) -> Bool {
+      !errors.isEmpty && fragments.allSatisfy { errors[positions[$0]] != nil }
+    }
     func judge(_ difference: Difference) {
-      // Fragments that are rejected already need not be judged.
-      if !errors.isEmpty,
-        difference.fragments.allSatisfy({ errors[draft.positions[$0]] != nil })
-      {
-        return
-      }
-      guard let error = book.objection(to: difference, asking: question) else { return }
+      if areRejected(difference.fragments) { return }
+      guard let error = book.objection(to: difference, asking: &question) else { return }
       if case .created = difference.kind, difference.model.addition != nil {
         denied.insert(difference.model.uuid)
       }
       for index in difference.fragments {
-        let at = draft.positions[index]
+        let at = positions[index]
         errors[at] = errors[at] ?? error
       }
     }
-    let (all, firstCreation) = (differences.all, differences.firstCreation)
-    for index in firstCreation..<all.count { judge(all[index]) }
-    for index in 0..<firstCreation {
-      if !denied.isEmpty, case .inserted(let child, _) = all[index].kind,
+    let firstCreation = differences.firstCreation
+    for index in firstCreation..<differences.all.count { judge(differences.all[index]) }
+    for index in 0..<differences.firstDeparture {
+      if !denied.isEmpty, case .inserted(let child, _) = differences.all[index].kind,
         denied.contains(child.uuid)
       {
         continue
       }
-      judge(all[index])
+      judge(differences.all[index])
     }
+    // Without the fragments that are rejected by now, other models may leave: those are judged in the next round.
+    guard errors.isEmpty else { return (errors, scope.misreading) }
+    for index in differences.firstDeparture..<firstCreation { judge(differences.all[index]) }
+    while let departure = differences.nextDeparture(unless: areRejected) { judge(departure) }
     return (errors, scope.misreading)
   }
 }

@@ -49,6 +49,7 @@ extension ScopeHost {
   ///
   /// - Parameter rejected: the fragments of the submission that are not among `fragments`.
   func lostMoves(_ fragments: [SyncFragment], rejected: [SyncFragment]) -> LostMoves {
+    guard hasMoves(fragments, rejected: rejected) else { return LostMoves(moves: [:], lost: []) }
     var edits: [UUID: Move] = [:]
     var candidates: Set<UUID> = []
     for fragment in fragments {
@@ -95,6 +96,24 @@ extension ScopeHost {
       if !isReachable(uuid, after: edits, without: lost, assigned) { lost.insert(uuid) }
     }
     return LostMoves(moves: edits, lost: lost)
+  }
+
+  /// Returns false if no model can be moved: nothing is taken out of a collection, or nothing is put anywhere.
+  private func hasMoves(_ fragments: [SyncFragment], rejected: [SyncFragment]) -> Bool {
+    var (removes, inserts) = (false, !rejected.isEmpty)
+    for fragment in fragments {
+      for entry in fragment.operations {
+        for operation in entry.operations {
+          switch operation {
+          case .remove: removes = true
+          case .insert: inserts = true
+          case .move, .add: break
+          }
+          if removes, inserts { return true }
+        }
+      }
+    }
+    return false
   }
 
   /// Leaves lost moves out of the fragments that are to be applied.

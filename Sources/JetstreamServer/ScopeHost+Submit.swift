@@ -19,16 +19,15 @@ extension ScopeHost {
     by submitter: Submitter
   ) -> Result {
     let draft = judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
-    let (check, effective, positions) = (draft.check, draft.effective, draft.positions)
+    let (errors, effective, positions) = (draft.errors, draft.effective, draft.positions)
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
     var result = Result(replies: draft.replies, problems: draft.problems)
-    let errors = check.errors
     let accepted =
       draft.accepted.count == fragments.count ? fragments : draft.accepted.map { fragments[$0] }
-    for fragment in accepted where fragment.kind == .add && has(fragment.uuid, check) {
+    for fragment in accepted where fragment.kind == .add && has(fragment.uuid, draft) {
       tombstones.noteAddedAgain(fragment.uuid)
     }
-    if unknown == .keep { noteRejected(check) { errors[$0] != nil } }
+    if unknown == .keep { noteRejected(draft) { errors[$0] != nil } }
     guard !effective.isEmpty else {
       if submitter.usesOperations {
         result.effective = accepted.isEmpty ? nil : []
@@ -47,7 +46,7 @@ extension ScopeHost {
     }
     let undo = inverse?.fragments(restoring: passage.lost.filter(content.isGone))
     if unknown == .keep {
-      passage.noteUnknown(content.unknownModelUUIDs(), before: check.unknownModels)
+      passage.noteUnknown(content.unknownModelUUIDs(), before: draft.unknownModels)
     }
     passage.close()
     for (name, old) in draft.before {
@@ -86,8 +85,8 @@ extension ScopeHost {
   }
 
   /// Returns whether the scope has a model, with or without an object.
-  private func has(_ uuid: UUID, _ check: FragmentValidator) -> Bool {
-    content.sharedModel(uuid) != nil || check.unknownModels.contains(uuid)
+  private func has(_ uuid: UUID, _ draft: Draft) -> Bool {
+    content.sharedModel(uuid) != nil || draft.unknownModels.contains(uuid)
   }
 
   /// Returns whether the applied fragments equal the submitted ones to the letter. A value that is equal only as the
@@ -121,7 +120,7 @@ extension ScopeHost {
   private func rejectAll(
     _ draft: Draft, _ fragments: [SyncFragment], _ submitter: Submitter
   ) -> Result {
-    if unknown == .keep { noteRejected(draft.check) { _ in true } }
+    if unknown == .keep { noteRejected(draft) { _ in true } }
     var result = Result(replies: Self.rejectingAll(draft.replies), problems: draft.problems)
     correct(&result, rejecting: fragments, submitter)
     return result
@@ -158,8 +157,8 @@ extension ScopeHost {
   }
 
   /// Notes, for each added model that the scope does not have, whether its addition was rejected.
-  private func noteRejected(_ check: FragmentValidator, isRejected: (Int) -> Bool) {
-    for (uuid, at) in check.additions where !check.unknownModels.contains(uuid) {
+  private func noteRejected(_ draft: Draft, isRejected: (Int) -> Bool) {
+    for (uuid, at) in draft.additions where !draft.unknownModels.contains(uuid) {
       tombstones.note(addition: uuid, isRejected: isRejected(at), upTo: sequence + 1)
     }
   }

@@ -119,9 +119,7 @@ struct DifferenceTests {
       let differences =
         draft.isRejected
         ? []
-        : Differences(
-          in: TentativeScope(of: draft.effective, in: content) { host.departed($0) }
-        ).all
+        : Differences.every(in: TentativeScope(of: draft.effective, in: content, memory: host))
       let predicted = differences.map { ($0, $0.fragments) }
       // Values are looked up while nothing has changed.
       let moved = differences.compactMap { difference -> PropertyKey? in

@@ -117,3 +117,19 @@ struct RuleWorld {
 extension JSONValue {
   static func models(_ uuids: UUID...) -> JSONValue { .array(uuids.map { .string($0.wireText) }) }
 }
+
+extension Differences {
+  /// All differences, also those of the models that leave.
+  static func every(in scope: TentativeScope) -> [Difference] {
+    var differences = Differences(in: scope)
+    var result = differences.all
+    while let departure = differences.nextDeparture() { result.append(departure) }
+    return result
+  }
+}
+
+/// The memory of a host that has forgotten everything.
+final class NoMemory: FragmentValidator.Memory {
+  func departed(_ uuid: UUID) -> (any HostedModel)? { nil }
+  func wasRejected(_ uuid: UUID) -> Bool { false }
+}

@@ -283,12 +283,33 @@ struct ScopeRulesTests {
         SyncFragment(
           .change, uuid: canvas.uuid, className: "Canvas", properties: [:],
           operations: ["shapes": shapes.map { .remove($0.uuid) }])
-      ], in: ModelContent(tests.world.scope)
-    ) { _ in nil }
-    let deleted = Differences(in: scope).all.filter {
+      ], in: ModelContent(tests.world.scope), memory: NoMemory())
+    let deleted = Differences.every(in: scope).filter {
       if case .deleted = $0.kind { true } else { false }
     }
     #expect(deleted.count == shapes.count)
+  }
+
+  // Of two equal cases the models have other UUIDs, by which nothing may be decided.
+  @Test(
+    "A model that a rejected fragment lets go of stays, below others that leave, too",
+    arguments: 0..<8)
+  func lostByRejected(_: Int) {
+    var rules = ScopeRules()
+    rules.delete(Shape.self, "Common shapes stay") { _, shape in shape.label != "common" }
+    rules.remove(from: \Shape.parts, "Its parts stay") { _, holder, _ in holder.label != "keeper" }
+    let tests = ScopeRulesTests(rules)
+    let (canvas, keeper, other, common) = (tests.world.canvas, Shape(), Shape(), Shape())
+    (keeper.label, common.label) = ("keeper", "common")
+    (keeper.parts, other.parts) = ([common], [common])
+    canvas.shapes.append(contentsOf: [keeper, other])
+    tests.world.scope.flush()
+    let replies = tests.peer("bob").submit([
+      tests.edit(keeper, "parts", .remove(common.uuid)),
+      tests.edit(canvas, "shapes", .remove(other.uuid)),
+    ])
+    #expect(replies.map(\.error) == [.rejected("Its parts stay"), nil])
+    #expect(keeper.parts == [common] && !canvas.shapes.contains(other))
   }
 
   @Test("The nearest class with a rule decides, and a property before its class")

@@ -1,5 +1,6 @@
 /// The outcome of a call of a procedure, next to the changes that the procedure has made. Since version 2.
-package enum CallOutcome: Sendable, Hashable {
+// Indirect: nearly every decision and reply has none, and each of their copies would make room for one.
+package indirect enum CallOutcome: Sendable, Hashable {
   /// The procedure has made its changes, and returned this value.
   case output(JSONValue)
   /// The procedure has made no changes, for the reason of the error. The value is the error that it has thrown, for programs

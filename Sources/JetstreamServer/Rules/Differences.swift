@@ -9,15 +9,18 @@ import Jetstream
 /// Notes about a model are kept with the model, and not in tables: each model is looked up once.
 struct Differences {
   private let scope: TentativeScope
-  /// The differences; those of models that come in are the last ones.
+  /// The differences but for those of ``nextDeparture(unless:)``; those of models that come in are the last ones.
   private(set) var all: [Difference] = []
-  /// The index of the first model that comes in.
+  /// The index of the first model that leaves, and of the first one that comes in.
+  private(set) var firstDeparture = 0
   private(set) var firstCreation = 0
   /// The fragments that put models of unknown classes into properties, or take them out; no rule can speak of these.
   private(set) var unknown: [Int] = []
   /// The models that properties begin to hold, and those that they cease to, each once.
   private var gained: [TentativeModel] = []
   private var lost: [TentativeModel] = []
+  /// The models below those that leave, which may leave with them.
+  private var below: [(model: TentativeModel, fragments: FragmentIndices)] = []
 
   init(in scope: TentativeScope) {
     self.scope = scope
@@ -27,9 +30,14 @@ struct Differences {
       for place in 0..<model.writeCount { note(at: place, of: model) }
     }
     let arrivals = gained.isEmpty ? [] : findArrivals()
-    let hasGone = lost.isEmpty ? false : noteDepartures()
-    firstCreation = all.count
+    firstDeparture = all.count
+    var hasGone = false
     // Models that would come in below one that leaves do not come in.
+    while !arrivals.isEmpty, let departure = nextDeparture() {
+      all.append(departure)
+      hasGone = true
+    }
+    firstCreation = all.count
     for arrival in arrivals where !hasGone || isReachable(arrival.model) { all.append(arrival) }
   }
 
@@ -200,7 +208,6 @@ struct Differences {
 
   /// Finds the models that come in: those that begin to be held, and those below them.
   private mutating func findArrivals() -> [Difference] {
-    gained.sort { $0.uuid < $1.uuid }
     var open = gained.map { ($0, FragmentIndices(joining: $0.gained.lazy.map(\.fragments))) }
     var models: [Difference] = []
     models.reserveCapacity(open.count)
@@ -219,19 +226,30 @@ struct Differences {
     return models
   }
 
-  /// Notes the models that leave: those to which nothing leads any more, and those below them. Returns true if there are
-  /// any.
-  private mutating func noteDepartures() -> Bool {
-    lost.sort { $0.uuid < $1.uuid }
-    var open = lost.map { ($0, FragmentIndices(joining: $0.lost.lazy.map(\.fragments))) }
-    var hasGone = false
-    while let (model, fragments) = open.popLast() {
-      if !model.isShared || model.isLeaving || isReachable(model) { continue }
-      (hasGone, model.isLeaving) = (true, true)
-      all.append(Difference(kind: .deleted, model: model, fragments: fragments))
-      model.forEachNewChild { if let child = scope[$0] { open.append((child, fragments)) } }
+  /// Returns the next model that leaves: one to which nothing leads any more, or one below such a model. Nil if there
+  /// is none left.
+  ///
+  /// - Parameter isDecided: returns true for fragments that are rejected already, so that the models which they let go
+  ///   of stay.
+  mutating func nextDeparture(
+    unless isDecided: (FragmentIndices) -> Bool = { _ in false }
+  ) -> Difference? {
+    while let (model, fragments) = below.popLast() ?? takeLost() {
+      if !model.isShared || model.isLeaving { continue }
+      if isDecided(fragments) {
+        model.isReachable = true
+        continue
+      }
+      if isReachable(model) { continue }
+      model.isLeaving = true
+      model.forEachNewChild { if let child = scope[$0] { below.append((child, fragments)) } }
+      return Difference(kind: .deleted, model: model, fragments: fragments)
     }
-    return hasGone
+    return nil
+  }
+
+  private mutating func takeLost() -> (model: TentativeModel, fragments: FragmentIndices)? {
+    lost.popLast().map { ($0, FragmentIndices(joining: $0.lost.lazy.map(\.fragments))) }
   }
 
   /// Returns true if the root would lead to a model. Cost: O(n) in the models above it and their holders, for all calls

@@ -29,7 +29,9 @@ final class RuleBook {
   }
 
   /// Returns the error with which a difference is denied; nil if it is permitted.
-  func objection(to difference: Difference, asking question: ScopeRules.Question) -> WireError? {
+  func objection(to difference: Difference, asking question: inout ScopeRules.Question)
+    -> WireError?
+  {
     let model = difference.model
     let rules = rules(for: model.schema)
     question.ask(about: model)

@@ -171,20 +171,19 @@ extension ScopeRules {
   }
 
   /// The differences of one change set, about which rules are asked one after the other.
-  final class Question {
+  struct Question {
     let session: SessionInfo
     let scope: TentativeScope
-    // No access to these is open while a rule runs: they are only replaced.
-    @exclusivity(unchecked) private(set) var model: TentativeModel!
+    private(set) var model: TentativeModel!
     /// The model that is inserted, removed or moved.
-    @exclusivity(unchecked) private(set) var child: TentativeModel?
+    private(set) var child: TentativeModel?
 
     init(by session: SessionInfo, in scope: TentativeScope) {
       (self.session, self.scope) = (session, scope)
     }
 
     /// Goes on to the next difference.
-    func ask(about model: TentativeModel, _ child: TentativeModel? = nil) {
+    mutating func ask(about model: TentativeModel, _ child: TentativeModel? = nil) {
       (self.model, self.child) = (model, child)
     }
 

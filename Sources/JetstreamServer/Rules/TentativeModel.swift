@@ -194,29 +194,32 @@ final class TentativeModel {
   /// Returns the value to which the writes of a property lead.
   func newValue(at place: Int) -> JSONValue {
     if let known = place == 0 ? first!.value : others[place - 1].value { return known }
-    let write = write(at: place)
-    let value = newValue(by: write)
+    // Field by field: a copy of all of the write would be retained for nothing.
+    let property = property(at: place)
+    let operations = place == 0 ? first!.operations : others[place - 1].operations
+    let assigned = place == 0 ? first!.assigned : others[place - 1].assigned
+    let value =
+      operations.isEmpty
+      ? assigned.map { property.normalized($0) ?? $0 } ?? oldValue(of: property)
+      : Self.value(of: property, after: operations, on: assigned ?? oldValue(of: property))
     // A rule may read it any number of times. Collections are not kept, since each may be large.
-    if case .plain = write.property.kind {
+    if case .plain = property.kind {
       if place == 0 { first!.value = value } else { others[place - 1].value = value }
     }
     return value
   }
 
-  private func newValue(by write: Write) -> JSONValue {
-    let property = write.property
-    guard !write.operations.isEmpty else {
-      return write.assigned.map { property.normalized($0) ?? $0 } ?? oldValue(of: property)
-    }
-    let start = write.assigned ?? oldValue(of: property)
+  private static func value(
+    of property: PropertySchema, after operations: [PropertyOperation], on start: JSONValue
+  ) -> JSONValue {
     if property.isCollection {
       var list = CollectionContent(start) ?? CollectionContent()
-      list.apply(write.operations)
+      list.apply(operations)
       return list.json
     }
     guard let range = property.counterRange else { return start }
     return PropertyOperation.apply(
-      write.operations.filter { $0.model == nil }, to: start, within: range)
+      operations.filter { $0.model == nil }, to: start, within: range)
   }
 
   /// Returns the models that a property holds now, or would hold.

@@ -17,31 +17,38 @@ struct TentativeModels {
   private static let fewModels = 4
   private static let hash = UUIDHash()
 
-  private var models: ContiguousArray<TentativeModel> = []
+  /// The first model. Mostly a change set is about one: then there is no array.
+  private var first: TentativeModel?
+  private var others: ContiguousArray<TentativeModel> = []
   private var slots: ContiguousArray<Slot> = []
 
   /// Makes a list with room for a number of models.
   init(capacity: Int) {
-    models.reserveCapacity(capacity)
+    if capacity > 1 { others.reserveCapacity(capacity - 1) }
     if capacity > Self.fewModels { makeTable(for: capacity) }
   }
 
-  var count: Int { models.count }
+  var count: Int { first == nil ? 0 : 1 + others.count }
 
   /// The model that was added as the first, the second and so on.
-  subscript(index: Int) -> TentativeModel { models[index] }
+  subscript(index: Int) -> TentativeModel { index == 0 ? first! : others[index - 1] }
 
   /// The model with a UUID; nil if there is none. Cost: O(1) on average.
   subscript(uuid: UUID) -> TentativeModel? {
     if slots.isEmpty {
-      for index in models.indices where models[index].uuid == uuid { return models[index] }
+      guard let first else { return nil }
+      if first.uuid == uuid { return first }
+      for index in others.indices where others[index].uuid == uuid { return others[index] }
       return nil
     }
     let (hash, mask) = (Self.hash(uuid), slots.count - 1)
     var at = Int(hash) & mask
     while slots[at].index >= 0 {
       let slot = slots[at]
-      if slot.hash == hash, models[Int(slot.index)].uuid == uuid { return models[Int(slot.index)] }
+      if slot.hash == hash {
+        let model = self[Int(slot.index)]
+        if model.uuid == uuid { return model }
+      }
       at = (at + 1) & mask
     }
     return nil
@@ -49,11 +56,11 @@ struct TentativeModels {
 
   /// Adds a model whose UUID no other one has. Cost: O(1) on average.
   mutating func append(_ model: TentativeModel) {
-    models.append(model)
-    if slots.isEmpty ? models.count > Self.fewModels : models.count * 4 > slots.count * 3 {
-      makeTable(for: models.count * 2)
+    if first == nil { first = model } else { others.append(model) }
+    if slots.isEmpty ? count > Self.fewModels : count * 4 > slots.count * 3 {
+      makeTable(for: count * 2)
     } else if !slots.isEmpty {
-      place(models.count - 1)
+      place(count - 1)
     }
   }
 
@@ -61,11 +68,11 @@ struct TentativeModels {
     var size = 16
     while capacity * 4 > size * 3 { size *= 2 }
     slots = ContiguousArray(repeating: Slot(), count: size)
-    for index in models.indices { place(index) }
+    for index in 0..<count { place(index) }
   }
 
   private mutating func place(_ index: Int) {
-    let (hash, mask) = (Self.hash(models[index].uuid), slots.count - 1)
+    let (hash, mask) = (Self.hash(self[index].uuid), slots.count - 1)
     var at = Int(hash) & mask
     while slots[at].index >= 0 { at = (at + 1) & mask }
     slots[at] = Slot(hash: hash, index: Int32(index))

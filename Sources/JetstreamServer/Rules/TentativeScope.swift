@@ -7,8 +7,8 @@ import Jetstream
 /// fragments.
 final class TentativeScope {
   private let content: any HostedContent
-  /// Finds models that have left and may come back.
-  private let departed: (UUID) -> (any HostedModel)?
+  /// Knows the models that have left and may come back.
+  private let memory: any FragmentValidator.Memory
   private let hasUnknownModels: Bool
   // No access to these is open while other code runs: they are read and appended to, and no closure is called with them.
   /// The models that fragments write, in the order of the first of these, and then all others that were asked for.
@@ -22,9 +22,9 @@ final class TentativeScope {
 
   init(
     of fragments: [SyncFragment], in content: any HostedContent,
-    departed: @escaping (UUID) -> (any HostedModel)?
+    memory: any FragmentValidator.Memory
   ) {
-    (self.content, self.departed) = (content, departed)
+    (self.content, self.memory) = (content, memory)
     hasUnknownModels = content.hasUnknownModels
     models = TentativeModels(capacity: fragments.count)
     // In the order in which they are applied. They are read where they stand: a copy of each would be retained for nothing.
@@ -66,7 +66,7 @@ final class TentativeScope {
   subscript(uuid: UUID) -> TentativeModel? {
     if let known = models[uuid] { return known }
     let shared = content.sharedModel(uuid)
-    guard let current = shared ?? content.model(uuid) ?? departed(uuid) else { return nil }
+    guard let current = shared ?? content.model(uuid) ?? memory.departed(uuid) else { return nil }
     let model = TentativeModel(
       uuid, current.classSchema, current: current, isShared: shared != nil)
     models.append(model)
