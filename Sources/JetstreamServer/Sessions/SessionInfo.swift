@@ -51,10 +51,13 @@ public struct SessionInfo: Sendable, Hashable {
     }
   }
 
-  private final class Box: Sendable {
+  private final class Box: Sendable, Hashable {
     let fields: Fields
 
     init(_ fields: Fields) { self.fields = fields }
+
+    static func == (a: Box, b: Box) -> Bool { a === b || a.fields == b.fields }
+    func hash(into hasher: inout Hasher) { hasher.combine(fields) }
   }
 
   private var box: Box
@@ -68,12 +71,4 @@ public struct SessionInfo: Sendable, Hashable {
         token: token, connectionParams: connectionParams, params: params, version: version,
         client: client, request: request, principal: principal))
   }
-
-  /// Returns true if all values are equal.
-  public static func == (a: SessionInfo, b: SessionInfo) -> Bool {
-    a.box === b.box || a.box.fields == b.box.fields
-  }
-
-  /// Hashes all values.
-  public func hash(into hasher: inout Hasher) { hasher.combine(box.fields) }
 }
