@@ -3,14 +3,6 @@ import Jetstream
 
 /// Checks the fragments of one submission against a scope, before anything is changed.
 struct FragmentValidator {
-  /// The host's record of models that are not, or no longer, in the content.
-  protocol Memory: AnyObject {
-    /// Returns a model that was removed from the scope and that some session may still know.
-    func departed(_ uuid: UUID) -> (any HostedModel)?
-    /// Returns whether the addition of a model was rejected and some session may not know that yet.
-    func wasRejected(_ uuid: UUID) -> Bool
-  }
-
   /// A fragment that was accepted, for a model that exists or is being added.
   struct Accepted {
     /// The schema of the model; nil for an unknown class, as long as no known property refers to the model.
@@ -22,7 +14,7 @@ struct FragmentValidator {
   }
 
   let content: any HostedContent
-  let memory: any Memory
+  let memory: any ContentMemory
   let fragments: [SyncFragment]
   /// The errors of rejected fragments, by their indices.
   private(set) var errors: [Int: WireError] = [:]
@@ -43,7 +35,7 @@ struct FragmentValidator {
   var standIns: [UUID: ClassSchema] = [:]
 
   init(
-    content: any HostedContent, memory: any Memory, unknown: UnknownContent = .reject,
+    content: any HostedContent, memory: any ContentMemory, unknown: UnknownContent = .reject,
     takesOperations: Bool = true, fragments: [SyncFragment], objections: [Int: WireError] = [:]
   ) {
     self.content = content

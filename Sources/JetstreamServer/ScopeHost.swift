@@ -8,7 +8,7 @@ import Jetstream
 ///
 /// A submission is checked, applied and recorded in one step, before its record is durable. The next submission is
 /// checked against that state at once. Replies and broadcasts wait in ``records`` until the record is durable.
-final class ScopeHost: ContentHost, FragmentValidator.Memory {
+final class ScopeHost: ContentHost, ContentMemory {
   /// The state of a session with respect to a scope when it submits.
   struct Submitter {
     let session: Int

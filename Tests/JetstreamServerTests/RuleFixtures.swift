@@ -129,7 +129,7 @@ extension Differences {
 }
 
 /// The memory of a host that has forgotten everything.
-final class NoMemory: FragmentValidator.Memory {
+final class NoMemory: ContentMemory {
   func departed(_ uuid: UUID) -> (any HostedModel)? { nil }
   func wasRejected(_ uuid: UUID) -> Bool { false }
 }

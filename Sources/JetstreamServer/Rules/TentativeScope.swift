@@ -8,7 +8,7 @@ import Jetstream
 final class TentativeScope {
   private let content: any HostedContent
   /// Knows the models that have left and may come back.
-  private let memory: any FragmentValidator.Memory
+  private let memory: any ContentMemory
   private let hasUnknownModels: Bool
   // No access to these is open while other code runs: they are read and appended to, and no closure is called with them.
   /// The models that fragments write, in the order of the first of these, and then all others that were asked for.
@@ -22,7 +22,7 @@ final class TentativeScope {
 
   init(
     of fragments: [SyncFragment], in content: any HostedContent,
-    memory: any FragmentValidator.Memory
+    memory: any ContentMemory
   ) {
     (self.content, self.memory) = (content, memory)
     hasUnknownModels = content.hasUnknownModels
