@@ -60,12 +60,24 @@ extension SimulatedClient {
       for part in item.parts { losses.discard(ConflictName(part), root: root) }
       return "lets go of \(name)"
     }
+    let before = scope.conflicts.items.flatMap(\.parts)
     scope.retry([item])
     let left = Set(scope.conflicts.items.flatMap(\.parts).map(\.id))
-    for part in item.parts where !left.contains(part.id) {
+    let retried = Set(item.parts.map(\.id))
+    // Additions that the retried changes name are made with them. What is made is visible in any case, but nothing
+    // of it is sent while only local properties hold its model.
+    for part in before
+    where (retried.contains(part.id) || part.property == nil) && !left.contains(part.id)
+      && isThere(part.model)
+    {
       losses.discard(ConflictName(part), root: root)
     }
     return "does \(name) again"
+  }
+
+  /// Returns true if the scope has the model, of whatever class it is.
+  private func isThere(_ model: UUID) -> Bool {
+    scope.model(model) != nil || scope.unknownModels.contains { $0.uuid == model }
   }
 }
 

@@ -1,6 +1,7 @@
 import Jetstream
 import JetstreamWebSocket
 import Synchronization
+import Pacing
 import Testing
 
 @testable import JetstreamServer
@@ -62,10 +63,6 @@ struct AcceptedWebSocketTests {
       onConnection: { connection, request in await accept(connection, request) })
   }
 
-  private func until(_ condition: () -> Bool) async {
-    while !condition() { await Task.yield() }
-  }
-
   @Test("Edits travel both ways, and a client that stops ends its connection")
   func serves() async throws {
     let listener = try await open()
@@ -81,10 +78,10 @@ struct AcceptedWebSocketTests {
     await first.observe(first.canvas, until: { $0.name == "of the server" })
     #expect(server.sessionCount == 2 && server.connectionCount == 2 && notes.ended == 0)
     first.client.close()
-    await until { notes.ended == 1 }
+    try await wait { notes.ended == 1 }
     #expect(server.connectionCount == 1)
     await server.stop()
-    await until { notes.ended == 2 }
+    try await wait { notes.ended == 2 }
     #expect(server.connectionCount == 0)
     await listener.stop()
   }

@@ -99,7 +99,7 @@ struct SocketLimitTests {
     let room = try await LiveRoom(configuration)
     try await room.withstand {
       let flood = try (0..<60).map { _ in try BareSocket(port: room.port) }
-      while room.server.limitHits["handshakes", default: 0] < 40 { await Task.yield() }
+      try await wait { room.server.limitHits["handshakes", default: 0] >= 40 }
       // The places are free once the handshake's time is over.
       let late = try await Participant(port: room.port)
       #expect(late.canvas.name == "room")

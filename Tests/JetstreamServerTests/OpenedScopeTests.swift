@@ -122,7 +122,7 @@ struct OpenedScopeTests {
     try await client.connect()
     let scope = Scope(name: "broken", root: Canvas())
     let fetching = Task { try await client.fetch(scope) }
-    while client.syncState(of: scope)?.stall == nil { await Task.yield() }
+    try await wait { client.syncState(of: scope)?.stall != nil }
     #expect(notes.withLock { $0.contains { $0.contains("Failure()") } })
     fetching.cancel()
     _ = await fetching.result
@@ -141,7 +141,7 @@ struct OpenedScopeTests {
     let client = Client(transport: server.makeTransport())
     try await client.connect()
     let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
-    while begun.withLock({ $0 }) == 0 { await Task.yield() }
+    try await wait { begun.withLock { $0 } > 0 }
     await server.stop()
     client.close()
     await #expect(throws: SyncError.self) { try await fetching.value }
@@ -165,7 +165,7 @@ struct OpenedScopeTests {
     let client = Client(transport: server!.makeTransport())
     try await client.connect()
     let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
-    while stopping == nil { await Task.yield() }
+    try await wait { stopping != nil }
     await stopping?.value
     client.close()
     _ = await fetching.result
@@ -223,7 +223,7 @@ struct OpenedScopeTests {
     try await client.connect()
     let scope = Scope(name: "A", root: Canvas())
     let fetching = Task { try await client.fetch(scope) }
-    while !begun.withLock({ $0 }) { await Task.yield() }
+    try await wait { begun.withLock { $0 } }
     let removing = Task {
       try await server.remove("A")
       return server.openScopeCount

@@ -1,6 +1,7 @@
 import Foundation
 import Jetstream
 import JetstreamServer
+import Pacing
 import Testing
 
 /// The pattern of the article on procedures, with payments that know ids: a call that ends undecided and is sent again.
@@ -67,7 +68,7 @@ struct PaymentPatternTests {
     try await client.connect()
     try await client.fetch(scope)
     let call = try scope.call(Put(cup: UUID()))
-    while attempts.isEmpty { await Task.yield() }
+    try await wait { !attempts.isEmpty }
     isAllowed = false
     await server.updateAccess()
     isAllowed = true

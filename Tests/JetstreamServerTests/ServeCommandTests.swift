@@ -218,7 +218,7 @@ struct ServeCommandTests {
       let clients = (0..<3).map { number in
         Task { await add(to: url, from: number, additions) }
       }
-      while additions.accepted.values.reduce(0, +) < goal { await Task.yield() }
+      try await wait { additions.accepted.values.reduce(0, +) >= goal }
       process.kill()
       _ = process.finish()
       for client in clients {

@@ -11,13 +11,17 @@ import Testing
 struct SessionControlTests {
   private let server: Server
   private let scope: Scope
-  /// Resumed by the test that lets the app answer.
+  /// An app's answers, which the test lets come. A client that has waited too long comes again, so each gate may be
+  /// waited at more than once.
   @MainActor
   private final class Gate {
-    var waiting: [CheckedContinuation<Void, Never>] = []
-    var wasCancelled = 0
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var isOpen = false
+    private(set) var wasCancelled = 0
+    var isWaitedAt: Bool { !waiting.isEmpty }
 
     func pass() async {
+      if isOpen { return }
       await withTaskCancellationHandler {
         await withCheckedContinuation { waiting.append($0) }
       } onCancel: {
@@ -26,11 +30,11 @@ struct SessionControlTests {
     }
 
     func open() {
+      isOpen = true
       for waiter in waiting { waiter.resume() }
       waiting = []
     }
   }
-  private let gate = Gate()
 
   init() {
     (server, scope) = (Server(), Scope(name: "Canvas", root: Canvas()))
@@ -61,33 +65,38 @@ struct SessionControlTests {
     "An asynchronous answer decides about a session, and its task is cancelled when the client goes"
   )
   func waiting() async throws {
-    server.authenticate = { [gate] session in
-      await gate.pass()
-      return try Self.principal(of: session)
+    let gates = ["a": Gate(), "b": Gate(), "c": Gate()]
+    server.authenticate = { session in
+      let principal = try Self.principal(of: session)
+      await gates[principal.id]?.pass()
+      return principal
     }
+    let (a, b, c) = (try #require(gates["a"]), try #require(gates["b"]), try #require(gates["c"]))
     let (client, scope, _) = client(["a"])
     let connected = Task { try await client.connect() }
-    try await wait { gate.waiting.count == 1 }
+    try await wait { a.isWaitedAt }
     #expect(server.sessions.isEmpty)
-    gate.open()
+    a.open()
     try await connected.value
     try await client.fetch(scope)
     #expect(server.sessions.map(\.principal?.id) == ["a"])
     let (impatient, _, _) = self.client(["b"])
     let task = Task { try await impatient.connect() }
-    try await wait { gate.waiting.count == 1 }
+    try await wait { b.isWaitedAt }
+    let cancelled = b.wasCancelled
     impatient.close()
-    try await wait { gate.wasCancelled == 1 }
-    gate.open()
+    try await wait { b.wasCancelled > cancelled }
+    b.open()
     _ = try? await task.value
     #expect(server.sessions.map(\.principal?.id) == ["a"])
     // A server that stops waits for no app.
     let (last, _, _) = self.client(["c"])
     let lost = Task { try await last.connect() }
-    try await wait { gate.waiting.count == 1 }
+    try await wait { c.isWaitedAt }
+    let left = c.wasCancelled
     await server.stop()
-    try await wait { gate.wasCancelled == 2 }
-    gate.open()
+    try await wait { c.wasCancelled > left }
+    c.open()
     last.close()
     _ = try? await lost.value
   }

@@ -1,3 +1,4 @@
+import Pacing
 import Testing
 
 @testable import JetstreamWebSocket
@@ -324,7 +325,7 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
   @Test(
     "A task that prefers the loop runs on its thread, in one turn as long as it waits for nothing else"
   )
-  func tasks() async {
+  func tasks() async throws {
     let (loop, steps) = (loop, steps)
     let task = Task.detached(executorPreference: loop.tasks) {
       steps.note("begins \(loop.isCurrent)")
@@ -332,7 +333,7 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
       steps.note("goes on \(loop.isCurrent)")
     }
     // The task is put into the mailbox at some moment.
-    while poller.wakes == 0 { await Task.yield() }
+    try await wait { poller.wakes > 0 }
     loop.turn()
     #expect(noted == ["begins true", "goes on true"])
     await task.value
@@ -353,14 +354,14 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
   }
 
   @Test("A task that prefers the loop enters an actor on it and comes back in one turn")
-  func residents() async {
+  func residents() async throws {
     let (loop, steps) = (loop, steps)
     let resident = Resident(loop)
     let task = Task.detached(executorPreference: loop.tasks) {
       await resident.step(steps)
       steps.note("outside \(loop.isCurrent)")
     }
-    while poller.wakes == 0 { await Task.yield() }
+    try await wait { poller.wakes > 0 }
     loop.turn()
     #expect(noted == ["within true", "outside true"])
     #expect(poller.wakes == 1)
@@ -368,11 +369,11 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
   }
 
   @Test("A call from elsewhere enters an actor on the loop in its next turn")
-  func calls() async {
+  func calls() async throws {
     let (loop, steps) = (loop, steps)
     let resident = Resident(loop)
     let task = Task.detached { await resident.step(steps) }
-    while poller.wakes == 0 { await Task.yield() }
+    try await wait { poller.wakes > 0 }
     #expect(noted.isEmpty)
     loop.turn()
     await task.value
