@@ -88,7 +88,9 @@ extension ScopeHost {
     func areRejected(_ fragments: FragmentIndices) -> Bool {
       !errors.isEmpty && fragments.allSatisfy { errors[positions[$0]] != nil }
     }
-    func judge(_ difference: Difference) {
+    // An array of its own: the search goes on below, and each difference would be copied on its way into the judgement.
+    let (all, firstCreation) = (differences.all, differences.firstCreation)
+    func judge(_ difference: borrowing Difference) {
       if areRejected(difference.fragments) { return }
       guard let error = book.objection(to: difference, asking: &question) else { return }
       if case .created = difference.kind, difference.model.addition != nil {
@@ -99,20 +101,24 @@ extension ScopeHost {
         errors[at] = errors[at] ?? error
       }
     }
-    let firstCreation = differences.firstCreation
-    for index in firstCreation..<differences.all.count { judge(differences.all[index]) }
+    for index in firstCreation..<all.count { judge(all[index]) }
     for index in 0..<differences.firstDeparture {
-      if !denied.isEmpty, case .inserted(let child, _) = differences.all[index].kind,
+      if !denied.isEmpty, case .inserted(let child, _) = all[index].kind,
         denied.contains(child.uuid)
       {
         continue
       }
-      judge(differences.all[index])
+      judge(all[index])
     }
     // Without the fragments that are rejected by now, other models may leave: those are judged in the next round.
     guard errors.isEmpty else { return (errors, scope.misreading) }
-    for index in differences.firstDeparture..<firstCreation { judge(differences.all[index]) }
-    while let departure = differences.nextDeparture(unless: areRejected) { judge(departure) }
+    for index in differences.firstDeparture..<firstCreation { judge(all[index]) }
+    // Once nothing of the change set is left, nothing can leave by it.
+    while errors.count < positions.count,
+      let departure = differences.nextDeparture(unless: areRejected)
+    {
+      judge(departure)
+    }
     return (errors, scope.misreading)
   }
 }

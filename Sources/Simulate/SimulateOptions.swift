@@ -25,7 +25,9 @@ struct SimulateOptions: Sendable {
       --rate NAME=SHARE  how often a fault happens, in a share of all steps; once for each of cut,
                        partition, expiry, loss, duplication, reordering, clientCrash, serverCrash,
                        historyLoss and disk. Or, in a share of all edits, how often the garden uses
-                       \(SimulationConfiguration.Features.names.joined(separator: ", "))
+                       \(SimulationConfiguration.Features.names.joined(separator: ", ")).
+                       Or calls, closings, conflicts and revocations, in a share of all steps; or guarding, in a
+                       share of all runs
       --promise NAME   what has to hold besides that all end equal; once for each of counters, once,
                        collections, durable (the server) and outbox (the clients), or all
       --trace          print what happens, with --seed
@@ -112,6 +114,7 @@ struct SimulateOptions: Sendable {
       for (name, share) in rates {
         configuration.faults[name] = share
         configuration.features[name] = share
+        configuration[share: name] = share
       }
       if let steps { configuration.steps = steps }
       if let clients { configuration.clients = clients }
@@ -137,7 +140,9 @@ struct SimulateOptions: Sendable {
 
   private static func rate(_ text: String?) throws(Problem) -> (name: String, share: Double) {
     let parts = (text ?? "").split(separator: "=", omittingEmptySubsequences: false)
-    let names = SimulationConfiguration.Faults.names + SimulationConfiguration.Features.names
+    let names =
+      SimulationConfiguration.Faults.names + SimulationConfiguration.Features.names
+      + SimulationConfiguration.shareNames
     guard parts.count == 2, names.contains(String(parts[0])), let share = Double(parts[1]),
       (0...1).contains(share)
     else {

@@ -27,7 +27,8 @@ struct SimulateOptionsTests {
     #expect(options.configuration.steps == 9)
     #expect(options.configuration.clients == 2)
     let one = try SimulateOptions([
-      "--seed", "12", "--trace", "--promise", "all", "--rate", "loss=0.5", "--as-found",
+      "--seed", "12", "--trace", "--promise", "all", "--rate", "loss=0.5", "--as-found", "--rate",
+      "undo=0.25", "--rate", "revocations=0.125",
     ])
     #expect(!one.shrinks)
     #expect(one.seeds == 1)
@@ -35,6 +36,11 @@ struct SimulateOptionsTests {
     #expect(one.isTraced)
     #expect(one.configuration.promises == .all)
     #expect(one.configuration.faults.loss == 0.5)
+    #expect(one.configuration.features.undo == 0.25)
+    #expect(one.configuration.revocations == 0.125)
+    for name in SimulationConfiguration.shareNames {
+      #expect(try SimulateOptions(["--rate", name + "=1"]).configuration[share: name] == 1)
+    }
   }
 
   @Test(

@@ -104,16 +104,21 @@ open class ModelObject: Hashable {
   /// left may go on holding it, as another instance than the one that has its UUID now.
   package final var holders: [PropertyKey] {
     guard let record else { return [] }
-    return record.parents.all.filter { $0.isSynced && $0.parent.tree === record.tree }.flatMap {
-      let property = $0.parent.schema.properties[$0.index]
-      let uuid = $0.parent.uuid
-      guard property.kind == .dictionary, let parent = $0.parent.model else {
-        return [PropertyKey(uuid: uuid, name: property.wireName)]
-      }
-      return parent.table(of: property).keys(of: self).map {
-        PropertyKey(uuid: uuid, name: EntryName.text(of: $0, in: property.wireName))
+    var holders: [PropertyKey] = []
+    record.parents.forEach { link in
+      let parent = link.parent
+      guard link.isSynced, parent.tree === record.tree else { return }
+      let property = parent.schema.properties[link.index]
+      if property.kind == .dictionary, let model = parent.model {
+        for key in model.table(of: property).keys(of: self) {
+          let name = EntryName.text(of: key, in: property.wireName)
+          holders.append(PropertyKey(uuid: parent.uuid, name: name))
+        }
+      } else {
+        holders.append(PropertyKey(uuid: parent.uuid, name: property.wireName))
       }
     }
+    return holders
   }
 
   /// Returns true only if both are the same object.

@@ -69,8 +69,9 @@ struct Differences {
         if let child = child(held.new, write) { add(.inserted(child, property), to: model, write) }
       }
       if model.isShared {
-        if let child = held.old.flatMap({ scope[$0] }) { noteLoss(of: child, write, by: model) }
-        if let child = held.new.flatMap({ scope[$0] }) { noteGain(of: child, write, by: model) }
+        let holding = holding(of: write, by: model)
+        if let child = held.old.flatMap({ scope[$0] }) { noteLoss(of: child, holding) }
+        if let child = held.new.flatMap({ scope[$0] }) { noteGain(of: child, holding) }
       }
     case .collection:
       // The children of a model that is not in the scope come in with it.
@@ -96,11 +97,12 @@ struct Differences {
     if write.assigned == nil { return noteOperations(write, of: model) }
     let old = CollectionContent(model.oldValue(of: write.property)) ?? CollectionContent()
     let new = CollectionContent(model.newValue(at: place)) ?? CollectionContent()
+    let holding = holding(of: write, by: model)
     for operation in old.operations(to: new) {
       guard let child = child(operation.model, write) else { continue }
       switch operation {
-      case .insert: insert(child, write, of: model)
-      case .remove: remove(child, write, of: model)
+      case .insert: insert(child, holding, write, of: model)
+      case .remove: remove(child, holding, write, of: model)
       case .move: move(child, write, of: model)
       case .add: break
       }
@@ -136,12 +138,13 @@ struct Differences {
       }
       child.stay = stay
     }
+    let holding = holding(of: write, by: model)
     for child in children {
       let stay = child.stay!
       child.stay = nil
       switch (stay.isBefore, stay.isAfter, stay.isMoved) {
-      case (false, true, _): insert(child, write, of: model)
-      case (true, false, _): remove(child, write, of: model)
+      case (false, true, _): insert(child, holding, write, of: model)
+      case (true, false, _): remove(child, holding, write, of: model)
       case (true, true, true): move(child, write, of: model)
       default: break
       }
@@ -149,17 +152,19 @@ struct Differences {
   }
 
   private mutating func insert(
-    _ child: TentativeModel, _ write: TentativeModel.Write, of model: TentativeModel
+    _ child: TentativeModel, _ holding: Holdings, _ write: TentativeModel.Write,
+    of model: TentativeModel
   ) {
     add(.inserted(child, write.property), to: model, write)
-    noteGain(of: child, write, by: model)
+    noteGain(of: child, holding)
   }
 
   private mutating func remove(
-    _ child: TentativeModel, _ write: TentativeModel.Write, of model: TentativeModel
+    _ child: TentativeModel, _ holding: Holdings, _ write: TentativeModel.Write,
+    of model: TentativeModel
   ) {
     add(.removed(child, write.property), to: model, write)
-    noteLoss(of: child, write, by: model)
+    noteLoss(of: child, holding)
   }
 
   private mutating func move(
@@ -184,26 +189,30 @@ struct Differences {
 
   // MARK: Coming and going
 
-  private mutating func noteGain(
-    of child: TentativeModel, _ write: TentativeModel.Write, by model: TentativeModel
-  ) {
-    if child.gained.isEmpty { gained.append(child) }
-    child.gained.append(holding(of: write, by: model))
+  /// One property, in an array that all models share which it begins to hold, or ceases to.
+  private typealias Holdings = [TentativeModel.Holding]
+
+  private mutating func noteGain(of child: TentativeModel, _ holding: Holdings) {
+    if child.gained.isEmpty {
+      gained.append(child)
+      child.gained = holding
+    } else {
+      child.gained += holding
+    }
   }
 
-  private mutating func noteLoss(
-    of child: TentativeModel, _ write: TentativeModel.Write, by model: TentativeModel
-  ) {
-    if child.lost.isEmpty { lost.append(child) }
-    child.lost.append(holding(of: write, by: model))
+  private mutating func noteLoss(of child: TentativeModel, _ holding: Holdings) {
+    if child.lost.isEmpty {
+      lost.append(child)
+      child.lost = holding
+    } else {
+      child.lost += holding
+    }
   }
 
-  private func holding(
-    of write: TentativeModel.Write, by model: TentativeModel
-  ) -> TentativeModel.Holding {
-    TentativeModel.Holding(
-      holder: PropertyKey(uuid: model.uuid, name: write.property.wireName),
-      fragments: write.fragments)
+  private func holding(of write: TentativeModel.Write, by model: TentativeModel) -> Holdings {
+    let holder = PropertyKey(uuid: model.uuid, name: write.property.wireName)
+    return [TentativeModel.Holding(holder: holder, fragments: write.fragments)]
   }
 
   /// Finds the models that come in: those that begin to be held, and those below them.

@@ -20,6 +20,8 @@ struct TentativeModels {
   /// The first model. Mostly a change set is about one: then there is no array.
   private var first: TentativeModel?
   private var others: ContiguousArray<TentativeModel> = []
+  /// The hashes of the UUIDs of all models; empty as long as there is no table.
+  private var hashes: ContiguousArray<UInt32> = []
   private var slots: ContiguousArray<Slot> = []
 
   /// Makes a list with room for a number of models.
@@ -57,6 +59,7 @@ struct TentativeModels {
   /// Adds a model whose UUID no other one has. Cost: O(1) on average.
   mutating func append(_ model: TentativeModel) {
     if first == nil { first = model } else { others.append(model) }
+    if !slots.isEmpty { hashes.append(Self.hash(model.uuid)) }
     if slots.isEmpty ? count > Self.fewModels : count * 4 > slots.count * 3 {
       makeTable(for: count * 2)
     } else if !slots.isEmpty {
@@ -68,11 +71,13 @@ struct TentativeModels {
     var size = 16
     while capacity * 4 > size * 3 { size *= 2 }
     slots = ContiguousArray(repeating: Slot(), count: size)
+    hashes.reserveCapacity(capacity)
+    for index in hashes.count..<count { hashes.append(Self.hash(self[index].uuid)) }
     for index in 0..<count { place(index) }
   }
 
   private mutating func place(_ index: Int) {
-    let (hash, mask) = (Self.hash(self[index].uuid), slots.count - 1)
+    let (hash, mask) = (hashes[index], slots.count - 1)
     var at = Int(hash) & mask
     while slots[at].index >= 0 { at = (at + 1) & mask }
     slots[at] = Slot(hash: hash, index: Int32(index))
