@@ -38,11 +38,12 @@ extension ScopeHost {
       return result
     }
     for _ in 0..<Self.mostRounds {
+      // Consumed where it is returned: a draft is large, and a copy of it is retained field by field.
       let draft = attempt()
-      if draft.isRejected || draft.effective.isEmpty { return draft }
+      if draft.isRejected || draft.effective.isEmpty { return consume draft }
       let found = self.objections(to: draft, by: submitter, book)
       if let problem = found.problem { problems.append(problem) }
-      if found.errors.isEmpty { return draft }
+      if found.errors.isEmpty { return consume draft }
       objections.merge(found.errors) { first, _ in first }
     }
     for at in submitted.indices where objections[at] == nil {

@@ -42,6 +42,8 @@ public protocol PropertyValue {
   static var _isBuffer: Bool { get }
   /// The framework's access to the models of a value; nil if the type holds none.
   static var _holder: _ModelHolding? { get }
+  /// Decodes a value from JSON, or returns another one.
+  static func _decode(_ json: JSONValue, or other: () -> Self) -> Self
   /// Returns the value of this type at `address` as JSON.
   static func _json(at address: UnsafeRawPointer) -> JSONValue
   /// Returns true if the value of this type at `address` is the one that the JSON describes.
@@ -71,9 +73,13 @@ extension PropertyValue {
   @inlinable public static var _isBuffer: Bool { false }
   /// Nil: plain values hold no model.
   @inlinable public static var _holder: _ModelHolding? { nil }
-  // Protocol requirements, so that each type has its own implementation: making change sets must
+  // Protocol requirements, so that each type has its own implementation: making change sets and judging them must
   // not look types up at run time. Safe because `Property` passes the address of a value of its
   // type.
+  /// Decodes a value from JSON; calls `other` if the JSON is not a value of this type.
+  public static func _decode(_ json: JSONValue, or other: () -> Self) -> Self {
+    _decode(json) ?? other()
+  }
   /// Returns the value as JSON.
   public static func _json(at address: UnsafeRawPointer) -> JSONValue {
     address.assumingMemoryBound(to: Self.self).pointee._jsonValue

@@ -181,7 +181,8 @@ extension Scope {
   /// change set settles.
   ///
   /// The consequences of a conflict are retried with it. A change that cannot be made, because its model is gone
-  /// for instance, stays in the ledger.
+  /// for instance, stays in the ledger. One of a model that only local properties hold is made, and sent once a synced
+  /// property holds that model.
   ///
   /// - Parameters:
   ///   - conflicts: conflicts of this scope.

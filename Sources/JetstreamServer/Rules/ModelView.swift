@@ -30,7 +30,7 @@ public struct ModelView<Model: ModelObject> {
     let declared = Model.property(at: keyPath)
     if let property = property(declared) {
       let json = isAfter ? model.newValue(of: property) : model.oldValue(of: property)
-      if let value = Value._decode(json) { return value }
+      return Value._decode(json, or: { misread(declared) })
     }
     return misread(declared)
   }
