@@ -47,7 +47,7 @@ private final class Witness {
   }
 }
 
-@Suite("Rules of the chat", .live, .timeLimit(.minutes(1)))
+@Suite("Rules of the chat", .live, .timeLimit(.minutes(3)))
 @MainActor
 struct ChatRulesTests: ChatStage {
   let directory: TemporaryDirectory

@@ -5,7 +5,7 @@ import Testing
 
 @testable import chat
 
-@Suite("The chat", .live, .timeLimit(.minutes(1)))
+@Suite("The chat", .live, .timeLimit(.minutes(3)))
 @MainActor
 struct ChatTests: ChatStage {
   let directory: TemporaryDirectory

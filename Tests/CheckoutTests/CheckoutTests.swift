@@ -5,7 +5,7 @@ import Testing
 
 @testable import checkout
 
-@Suite("The checkout", .live, .timeLimit(.minutes(1)))
+@Suite("The checkout", .live, .timeLimit(.minutes(3)))
 @MainActor
 struct CheckoutTests: CheckoutStage {
   let directory: TemporaryDirectory

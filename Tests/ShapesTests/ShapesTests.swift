@@ -10,7 +10,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("The program", .live, .timeLimit(.minutes(1)))
+@Suite("The program", .live, .timeLimit(.minutes(3)))
 @MainActor
 struct ShapesTests {
   @Test("--help names the options")
