@@ -54,8 +54,8 @@ final class HostTwin {
     _ result: ScopeHost.Result
   ) {
     host.audience.valueSessions = first.audience.valueSessions
-    // A host with a store notes inverses: this one, too, if the first does. Its records go nowhere.
-    host.records.store = first.records.store.map { _ in { _ in } }
+    // A host with a store notes inverses: this one, too, if the first does for whatever reason. Its records go nowhere.
+    host.records.store = first.keepsInverses ? { _ in } : nil
     let before = result.set == nil ? nil : content.document.fullState()
     let own = host.submit(sync, by: submitter)
     compare("replies", "\(result.replies)", "\(own.replies)")

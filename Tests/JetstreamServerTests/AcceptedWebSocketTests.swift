@@ -1,7 +1,7 @@
 import Jetstream
 import JetstreamWebSocket
-import Synchronization
 import Pacing
+import Synchronization
 import Testing
 
 @testable import JetstreamServer

@@ -17,6 +17,14 @@ struct SimulationTests {
     if let failure = run(seed, .calm) { Issue.record("\(failure)") }
   }
 
+  @Test("Beside rules, without a history on disk", arguments: 1...3 as ClosedRange<UInt64>)
+  func guarded(seed: UInt64) async {
+    await Task.yield()
+    var configuration = SimulationConfiguration.calm
+    configuration.guarding = 1
+    if let failure = run(seed, configuration) { Issue.record("\(failure)") }
+  }
+
   @Test("Through cuts, partitions and lost sessions", arguments: 1...3 as ClosedRange<UInt64>)
   func rough(seed: UInt64) async {
     await Task.yield()
