@@ -49,6 +49,7 @@ private actor AttackedServer {
     var rules = ScopeRules()
     rules.update(\Shape.x, "Only the app moves shapes") { session, _, _ in session.principal != nil
     }
+    rules.create(Shape.self, "Only the app makes shapes") { _, _ in false }
     rules.delete(Shape.self, "Shapes stay") { _, _ in false }
     var configuration = Server.Configuration()
     configuration.rules = { [rules] _ in rules }
@@ -167,7 +168,7 @@ private struct Attacker {
       let sets = (2...1001).map { index in
         Self.set(
           index,
-          SyncFragment(.change, uuid: shapes[index], className: "Shape", properties: ["x": 1]))
+          [SyncFragment(.change, uuid: shapes[index], className: "Shape", properties: ["x": 1])])
       }
       for _ in 0..<20 {
         try peer.send(text: "[" + sets.joined(separator: ",") + "]")
@@ -179,7 +180,18 @@ private struct Attacker {
       let removal = SyncFragment(
         .change, uuid: canvas, className: "Canvas", properties: [:],
         operations: ["shapes": shapes.map { .remove($0) }])
-      try peer.send(text: Self.set(2, removal))
+      try peer.send(text: Self.set(2, [removal]))
+      try await drain(peer, 2)
+    case .deniedAdditions:
+      let (peer, canvas, _) = try await reading()
+      let added = (0..<20_000).map { _ in UUID() }
+      let insertion = SyncFragment(
+        .change, uuid: canvas, className: "Canvas", properties: [:],
+        operations: ["shapes": added.map { .insert($0, .end) }])
+      let additions = added.map {
+        SyncFragment(.add, uuid: $0, className: "Shape", properties: ["level": 1])
+      }
+      try peer.send(text: Self.set(2, [insertion] + additions))
       try await drain(peer, 2)
     case .sessions: try await session(2).abort()
     case .halfOpen: try crowd.renew()
@@ -224,9 +236,10 @@ private struct Attacker {
     throw RoleProblem(text: "the scope has no state")
   }
 
-  /// Returns the message with a change set of one fragment.
-  private static func set(_ index: Int, _ fragment: SyncFragment) -> String {
-    #"{"type":"ScopeSync","index":\#(index),"scopeIndex":0,"fragments":[\#(fragment.json)]}"#
+  /// Returns the message with a change set.
+  private static func set(_ index: Int, _ fragments: [SyncFragment]) -> String {
+    let texts = fragments.map { "\($0.json)" }.joined(separator: ",")
+    return #"{"type":"ScopeSync","index":\#(index),"scopeIndex":0,"fragments":[\#(texts)]}"#
   }
 
   /// Reads until the last of so many replies, or to the end.

@@ -35,7 +35,7 @@ let attackSuite = Suite(
 /// An attack that a peer makes on a server, over and over.
 enum Attack: String, CaseIterable {
   case fetches, fetchFrames, largeFrames, resends, differences, absent, sessions, halfOpen
-  case denied, deniedDeletions
+  case denied, deniedDeletions, deniedAdditions
 
   /// The number of connections of ``halfOpen``.
   static let halfOpenCount = 15_000
@@ -52,6 +52,7 @@ enum Attack: String, CaseIterable {
     case .halfOpen: "15,000 half-open connections"
     case .denied: "frames of 1,000 change sets that a rule denies"
     case .deniedDeletions: "deletions of 20,000 models that a rule denies"
+    case .deniedAdditions: "change sets of 20,000 additions that a rule denies"
     }
   }
 }

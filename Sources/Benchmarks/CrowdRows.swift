@@ -32,6 +32,7 @@ private final class Crowd {
       case .send(let connections, let frame): sentBytes += frame.count * connections.count
       case .encode(let scope, let fragments):
         server.encoded(FragmentsText(fragments), of: scope, now: .zero)
+      case .judge: server.judge(now: .zero)
       case .admit, .close, .probe, .join, .scope: break
       }
     }

@@ -25,6 +25,7 @@ final class SyncWorld {
     case toServer(Int, [UInt8])
     case toClient(Int, [UInt8])
     case encoded(Int, FragmentsText)
+    case judge
     case close(Int, code: Int, reason: String)
   }
 
@@ -64,6 +65,7 @@ final class SyncWorld {
         events.append(.close(link, code: code, reason: reason))
       case .encode(let scope, let fragments):
         events.append(.encoded(scope, FragmentsText(fragments)))
+      case .judge: events.append(.judge)
       case .admit, .probe, .join, .scope: break
       }
     }
@@ -190,6 +192,7 @@ final class SyncWorld {
       link.peer.states += Self.states(in: messages)
       link.peer.engine.received(link.number, messages, size: frame.count, now: now)
     case .encoded(let scope, let text): server.encoded(text, of: scope, now: now)
+    case .judge: server.judge(now: now)
     case .close(let id, let code, let reason):
       guard let link = links.removeValue(forKey: id) else { return }
       link.peer.engine.closed(link.number, code: code, reason: reason, now: now)

@@ -34,6 +34,8 @@ final class EngineRunner {
   var authentications: [Int: Task<Void, Never>] = [:]
   /// The connections of which nothing is read until the app has said who it is that resumes a session there.
   private var admissions: [Int: CheckedContinuation<Void, Never>] = [:]
+  /// Those who wait until more large change sets may be taken.
+  private var waitingForRoom: [CheckedContinuation<Void, Never>] = []
   private let limits: WebSocketLimits
   private var connections: [Int: any ServerConnection] = [:]
   /// True from ``begin()`` until ``stop()``.
@@ -63,6 +65,7 @@ final class EngineRunner {
     for task in authentications.values { task.cancel() }
     for connection in connections.values { connection.abort() }
     for waiting in admissions.values { waiting.resume() }
+    for waiting in waitingForRoom { waiting.resume() }
   }
 
   /// Advances the engine once a second from now on.
@@ -79,6 +82,7 @@ final class EngineRunner {
     for task in authentications.values { task.cancel() }
     authentications = [:]
     for id in Array(admissions.keys) { decideAdmission(of: id) }
+    makeRoom()
   }
 
   private func tickSoon() {
@@ -232,6 +236,7 @@ final class EngineRunner {
     case .admit(let id): connections[id]?.setLimits(limits)
     case .probe(let id): connections[id]?.probe()
     case .encode(let scope, let fragments): encode(fragments, of: scope)
+    case .judge: judge()
     case .join(let join): owner.join(join)
     case .scope(let step): owner.scope(step)
     }
@@ -257,5 +262,29 @@ final class EngineRunner {
       let text = FragmentsText(fragments)
       await home.perform { $0.engine.encoded(text, of: scope, now: $0.ticker.now) }
     }
+  }
+
+  /// Has the next slice of a large change set judged once others have had their turn.
+  private func judge() {
+    let home = home
+    // From another thread: what has come in meanwhile is handed to the actor first.
+    Task.detached {
+      await home.perform { runner in
+        runner.engine.judge(now: runner.ticker.now)
+        if runner.engine.hasRoomForLargeSets { runner.makeRoom() }
+      }
+    }
+  }
+
+  /// Waits until the large change sets that are being judged take no more memory than one message may.
+  func waitForRoom() async {
+    if engine.hasRoomForLargeSets { return }
+    await withCheckedContinuation { waitingForRoom.append($0) }
+  }
+
+  private func makeRoom() {
+    let waiting = waitingForRoom
+    waitingForRoom = []
+    for next in waiting { next.resume() }
   }
 }

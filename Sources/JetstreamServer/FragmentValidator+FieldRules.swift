@@ -36,8 +36,7 @@ extension FragmentValidator {
           reject(at, Problem(text, type: Self.ruleErrorType))
         }
       }
-      checkReferencesToRejected()
-      checkParents()
+      checkLinks()
     }
   }
 
@@ -55,7 +54,7 @@ extension FragmentValidator {
   }
 
   /// Returns true if a fragment is applied with the additions, before all changes: an addition, unless it becomes a
-  /// change, since the scope has its model; see ``ScopeHost/draft(of:objections:isAtomic:by:)``.
+  /// change, since the scope has its model; see ``ScopeHost/merge(_:of:into:by:)``.
   func isAppliedAsAddition(_ at: Int) -> Bool {
     let fragment = fragments[at]
     return fragment.kind == .add
@@ -63,7 +62,7 @@ extension FragmentValidator {
   }
 
   /// Returns the value that a fragment with a base leads to. It is merged exactly as in
-  /// ``ScopeHost/draft(of:objections:isAtomic:by:)``: with the value before the change set, whatever other fragments
+  /// ``ScopeHost/merge(_:of:into:by:)``: with the value before the change set, whatever other fragments
   /// write, and only where the draft merges at all. A client chooses both value and base, and would otherwise have one
   /// value judged and another one applied.
   func merged(

@@ -2,6 +2,9 @@ import Foundation
 import Jetstream
 
 /// Checks the fragments of one submission against a scope, before anything is changed.
+///
+/// It walks over the fragments several times. Between two parts of a walk the scope may change: then what was found is no
+/// more than a reason to reject fragments, as it was at some time.
 struct FragmentValidator {
   /// A fragment that was accepted, for a model that exists or is being added.
   struct Accepted {
@@ -20,7 +23,7 @@ struct FragmentValidator {
   private(set) var errors: [Int: WireError] = [:]
   /// For each fragment that was rejected because another one was: the index of that other fragment, which was rejected
   /// for a reason of its own.
-  private(set) var causes: [Int: Int] = [:]
+  var causes: [Int: Int] = [:]
   var accepted: [Accepted?]
   /// The index of the first rejected addition of each model, by UUID, also for models that the scope has.
   private var refused: [UUID: Int] = [:]
@@ -33,7 +36,21 @@ struct FragmentValidator {
   let unknownModels: Set<UUID>
   /// The schemas against which models of unknown classes are checked because known properties refer to them, by UUID.
   var standIns: [UUID: ClassSchema] = [:]
+  /// The errors of fragments that are rejected in any case, by their indices.
+  private let objections: [Int: WireError]
+  private var walk = Walk.additions
+  /// The index of the fragment at which the walk goes on.
+  private var position = 0
 
+  /// The links of the fragments to additions, while these are looked at.
+  var links = FragmentLinks()
+  /// True once an addition was rejected, of a model that the scope does not have.
+  private(set) var rejectsAdditions = false
+
+  /// The walks over the fragments, in their order.
+  private enum Walk { case additions, changes, values, objections, referrers, holders, rules, none }
+
+  /// Makes a validation that has not begun; see ``advance(_:)``.
   init(
     content: any HostedContent, memory: any ContentMemory, unknown: UnknownContent = .reject,
     takesOperations: Bool = true, fragments: [SyncFragment], objections: [Int: WireError] = [:]
@@ -44,14 +61,56 @@ struct FragmentValidator {
     self.takesOperations = takesOperations
     unknownModels = unknown == .keep ? content.unknownModelUUIDs() : []
     self.fragments = fragments
+    self.objections = objections
     accepted = Array(repeating: nil, count: fragments.count)
-    checkModels()
-    if unknown == .keep { findStandIns() }
-    checkValues()
-    take(objections)
-    checkReferencesToRejected()
-    checkParents()
-    checkRules()
+  }
+
+  /// Goes on with the validation. Returns true once it is complete.
+  mutating func advance(_ budget: inout WorkBudget) -> Bool {
+    while walk != .none {
+      if walk == .rules, budget.isSpent { return false }
+      let part = budget.take(from: position, to: fragments.count)
+      switch walk {
+      case .additions: checkAdditions(part)
+      case .changes: checkChanges(part)
+      case .values: checkValues(part)
+      case .objections: if !objections.isEmpty { takeObjections(part) }
+      case .referrers: if rejectsAdditions { findReferrers(part) }
+      case .holders: if !additions.isEmpty { findHolders(part) }
+      // Most classes have none. They are looked at again until none is broken.
+      case .rules: checkRules()
+      case .none: break
+      }
+      position = part.upperBound
+      guard walk == .rules || position == fragments.count else { return false }
+      endWalk()
+    }
+    return true
+  }
+
+  /// Does all of the validation.
+  mutating func finish() {
+    var budget = WorkBudget.unlimited
+    while !advance(&budget) {}
+  }
+
+  private mutating func endWalk() {
+    position = 0
+    switch walk {
+    case .additions: walk = .changes
+    case .changes:
+      if unknown == .keep { findStandIns() }
+      walk = .values
+    case .values: walk = .objections
+    case .objections: walk = .referrers
+    case .referrers:
+      if rejectsAdditions { rejectReferrers() }
+      walk = .holders
+    case .holders:
+      if !additions.isEmpty { rejectUnheld() }
+      walk = .rules
+    case .rules, .none: walk = .none
+    }
   }
 
   var isClean: Bool { errors.isEmpty }
@@ -83,9 +142,9 @@ struct FragmentValidator {
 
   // MARK: Steps
 
-  private mutating func checkModels() {
+  private mutating func checkAdditions(_ part: Range<Int>) {
     // Reads fragments where they stand: each copy would be retained and released for nothing.
-    for at in fragments.indices where fragments[at].kind == .add {
+    for at in part where fragments[at].kind == .add {
       let fragment = fragments[at]
       let name = fragment.className
       if additions[fragment.uuid] != nil {
@@ -116,7 +175,10 @@ struct FragmentValidator {
         reject(at, "No such class type '\(name)'")
       }
     }
-    for at in fragments.indices where fragments[at].kind == .change {
+  }
+
+  private mutating func checkChanges(_ part: Range<Int>) {
+    for at in part where fragments[at].kind == .change {
       let uuid = fragments[at].uuid
       if let model = content.sharedModel(uuid) {
         accepted[at] = Accepted(schema: model.classSchema, properties: JSONObject())
@@ -132,11 +194,11 @@ struct FragmentValidator {
   }
 
   /// Rejects fragments for reasons that are not in their form.
-  private mutating func take(_ objections: [Int: WireError]) {
-    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
+  private mutating func takeObjections(_ part: Range<Int>) {
+    for at in part where errors[at] == nil {
       guard let error = objections[at] else { continue }
       errors[at] = error
-      if fragment.kind == .add, refused[fragment.uuid] == nil { refused[fragment.uuid] = at }
+      if fragments[at].kind == .add { noteRefused(at) }
     }
   }
 
@@ -149,9 +211,10 @@ struct FragmentValidator {
     return known == addition.className ? nil : known
   }
 
-  private mutating func checkValues() {
-    for (at, fragment) in fragments.enumerated() {
+  private mutating func checkValues(_ part: Range<Int>) {
+    for at in part {
       guard let entry = accepted[at] else { continue }
+      let fragment = fragments[at]
       if let key = fragment.operations.first?.key, !takesOperations {
         reject(at, "Operations at '\(key)', which this version of the protocol does not have")
         continue
@@ -261,127 +324,22 @@ struct FragmentValidator {
     }
   }
 
-  /// Rejects the fragments that refer to a rejected addition, and in turn the fragments that refer to additions
-  /// rejected that way.
-  mutating func checkReferencesToRejected() {
-    // The first one comes last: what refers to several is rejected because of it.
-    var open = additions.filter { errors[$0.value] != nil }.sorted { $0.value > $1.value }
-      .map(\.key)
-    guard !open.isEmpty else { return }
-    var referrers: [UUID: [(at: Int, key: String)]] = [:]
-    for at in fragments.indices where errors[at] == nil {
-      guard let entry = accepted[at] else { continue }
-      for (key, uuid) in references(of: entry)
-      where additions[uuid] != nil && memory.departed(uuid) == nil {
-        referrers[uuid, default: []].append((at, key))
-      }
-    }
-    while let uuid = open.popLast() {
-      for (at, key) in referrers[uuid] ?? [] where errors[at] == nil {
-        reject(at, Problem("No such ModelObject '\(uuid.wireText)' at '\(key)'", missing: uuid))
-        if additions[fragments[at].uuid] == at { open.append(fragments[at].uuid) }
-      }
-    }
-  }
-
-  /// Rejects the additions that no model of the scope would hold after the submission.
-  mutating func checkParents() {
-    guard !additions.isEmpty else { return }
-    var reached: Set<UUID> = []
-    var open: [UUID] = []
-    var last: [PropertyKey: JSONValue] = [:]
-    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
-      for (key, value) in accepted[at]?.properties ?? JSONObject() {
-        last[PropertyKey(uuid: fragment.uuid, name: key)] = value
-      }
-    }
-    var held: [UUID: [UUID]] = [:]
-    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
-      for entry in accepted[at]?.operations ?? [:] {
-        let uuids = Self.inserted(by: entry.operations)
-        if content.sharedModel(fragment.uuid) != nil || unknownModels.contains(fragment.uuid) {
-          open.append(contentsOf: uuids)
-        } else {
-          held[fragment.uuid, default: []].append(contentsOf: uuids)
-        }
-      }
-    }
-    for (key, value) in last {
-      guard
-        let uuids = references(
-          in: value, at: key.name,
-          content.model(key.uuid)?.classSchema ?? additions[key.uuid].flatMap {
-            accepted[$0]?.schema
-          }
-            ?? keptSchema(key.uuid))
-      else { continue }
-      if content.sharedModel(key.uuid) != nil || unknownModels.contains(key.uuid) {
-        open.append(contentsOf: uuids)
-      } else {
-        held[key.uuid, default: []].append(contentsOf: uuids)
-      }
-    }
-    // Models without an object that are in the scope stay held. A submission may let go of one; that is no error.
-    open.append(contentsOf: unknownModels)
-    while let next = open.popLast() {
-      if reached.insert(next).inserted { open.append(contentsOf: held[next] ?? []) }
-    }
-    let unreached = additions.filter { errors[$0.value] == nil && !reached.contains($0.key) }
-    let holders = unreached.isEmpty ? [:] : rejectedHolders(of: unreached)
-    for (uuid, at) in unreached {
-      reject(at, Problem("No parents, parent sync fragment failed"))
-      causes[at] = holders[uuid]
-    }
-    for (at, fragment) in fragments.enumerated()
-    where fragment.kind == .change && errors[at] == nil {
-      if let added = additions[fragment.uuid], errors[added] != nil {
-        reject(at, Problem("ModelObject not found", missing: fragment.uuid))
-      }
-    }
-  }
-
-  /// Returns the rejected fragments that would have held additions directly or through other additions: the reasons why
-  /// nothing holds these. Cost: O(n) in the fragments.
-  private func rejectedHolders(of unreached: [UUID: Int]) -> [UUID: Int] {
-    var result: [UUID: Int] = [:]
-    var open: [(at: Int, cause: Int)] = []
-    for at in fragments.indices where errors[at] != nil { open.append((at, causes[at] ?? at)) }
-    while let (at, cause) = open.popLast() {
-      let fragment = fragments[at]
-      let inserted = fragment.operations.flatMap { Self.inserted(by: $0.operations) }
-      let named = fragment.properties.flatMap { Self.uuids(in: $0.value) }
-      for uuid in inserted + named where result[uuid] == nil {
-        guard let below = unreached[uuid] else { continue }
-        result[uuid] = cause
-        open.append((below, cause))
-      }
-    }
-    return result
-  }
-
   /// Returns the index of the rejected addition of a model, if there is one.
   private func rejectedAddition(of uuid: UUID) -> Int? {
     if let at = additions[uuid] { return errors[at] == nil ? nil : at }
     return refused[uuid]
   }
 
+  private mutating func noteRefused(_ at: Int) {
+    let uuid = fragments[at].uuid
+    if refused[uuid] == nil { refused[uuid] = at }
+    if additions[uuid] == at { rejectsAdditions = true }
+  }
+
   // MARK: Pieces
 
   /// The largest number of characters of a property type's own error text that are sent.
   private static let maxSentence = 500
-
-  private func references(of entry: Accepted) -> [(key: String, uuid: UUID)] {
-    var result: [(String, UUID)] = []
-    for (key, value) in entry.properties {
-      for uuid in references(in: value, at: key, entry.schema) ?? [] { result.append((key, uuid)) }
-    }
-    for operations in entry.operations {
-      for uuid in Self.inserted(by: operations.operations) {
-        result.append((operations.key, uuid))
-      }
-    }
-    return result
-  }
 
   static func uuids(in value: JSONValue) -> [UUID] {
     switch value {
@@ -400,7 +358,7 @@ struct FragmentValidator {
     errors[at] = WireError(
       message: "\(problem.text) (\(fragment.className) \(fragment.uuid.wireText))",
       type: problem.type)
-    if fragment.kind == .add, refused[fragment.uuid] == nil { refused[fragment.uuid] = at }
+    if fragment.kind == .add { noteRefused(at) }
     guard let cause = problem.missing.flatMap(rejectedAddition), cause != at else { return }
     causes[at] = causes[cause] ?? cause
   }

@@ -49,15 +49,26 @@ final class HostTwin {
   }
 
   /// Submits what the first host was given, and compares the results.
+  ///
+  /// - Parameter judged: the draft of a change set that was judged in slices, and what those have found: it depends on the
+  ///   times of the slices, and is taken over.
   func submit(
     _ sync: ScopeSync, by submitter: ScopeHost.Submitter, _ first: ScopeHost,
-    _ result: ScopeHost.Result
+    _ result: ScopeHost.Result,
+    _ judged: (draft: ScopeHost.Draft, objections: [Int: WireError])? = nil
   ) {
     host.audience.valueSessions = first.audience.valueSessions
     // A host with a store notes inverses: this one, too, if the first does for whatever reason. Its records go nowhere.
     host.records.store = first.keepsInverses ? { _ in } : nil
     let before = result.set == nil ? nil : content.document.fullState()
-    let own = host.submit(sync, by: submitter)
+    let draft = judged.map { judged in
+      judged.draft.accepted.isEmpty
+        ? judged.draft
+        : host.judgedDraft(
+          of: sync.fragments, isAtomic: sync.atomic == true, by: submitter,
+          objections: judged.objections)
+    }
+    let own = host.submit(sync, by: submitter, judged: draft)
     compare("replies", "\(result.replies)", "\(own.replies)")
     compare("applied", text(result.item?.fragments), text(own.item?.fragments))
     compare("applied as values", text(result.item?.whole), text(own.item?.whole))

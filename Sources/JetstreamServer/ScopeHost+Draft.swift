@@ -27,30 +27,27 @@ extension ScopeHost {
     var problems: [String] = []
   }
 
-  /// Checks a submission and merges it.
-  ///
-  /// - Parameter objections: the errors of fragments that are rejected in any case.
-  func draft(
-    of fragments: [SyncFragment], objections: [Int: WireError] = [:], isAtomic: Bool,
-    by submitter: Submitter
-  ) -> Draft {
-    let check = FragmentValidator(
-      content: content, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
-      fragments: fragments, objections: objections)
-    let errors = check.errors
+  /// Begins the draft of a submission that was checked.
+  func beginDraft(from check: FragmentValidator, isAtomic: Bool) -> Draft {
     var draft = Draft(
-      errors: errors, additions: check.additions, unknownModels: check.unknownModels,
+      errors: check.errors, additions: check.additions, unknownModels: check.unknownModels,
       replies: check.replies)
-    if isAtomic, !errors.isEmpty {
-      draft.isRejected = true
-      return draft
-    }
+    draft.isRejected = isAtomic && !check.errors.isEmpty
+    if !draft.isRejected { draft.effective.reserveCapacity(check.fragments.count) }
+    return draft
+  }
 
-    // Whole collections are merged with the changes that the session has not seen; all other values are applied
-    // unchanged.
-    draft.effective.reserveCapacity(fragments.count)
-    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
+  /// Merges a part of the fragments.
+  ///
+  /// Whole collections are merged with the changes that the session has not seen; all other values are applied unchanged.
+  func merge(
+    _ part: Range<Int>, of check: FragmentValidator, into draft: inout Draft,
+    by submitter: Submitter
+  ) {
+    let (fragments, errors) = (check.fragments, check.errors)
+    for at in part where errors[at] == nil {
       guard let entry = check.accepted[at] else { continue }
+      let fragment = fragments[at]
       var applied = fragment
       applied.properties = entry.properties
       applied.bases = fragment.kind == .add ? [:] : fragment.bases
@@ -100,31 +97,38 @@ extension ScopeHost {
       draft.effective.append(applied)
       draft.positions.append(at)
     }
+  }
+
+  /// Completes a draft into which all fragments were merged.
+  func complete(
+    _ draft: inout Draft, from check: FragmentValidator, isAtomic: Bool, by submitter: Submitter
+  ) {
     draft.accepted = draft.positions
     if submitter.usesOperations {
-      let lost = lostMoves(draft.effective, rejected: errors.keys.map { fragments[$0] })
+      let lost = lostMoves(
+        draft.effective, rejected: draft.errors.keys.map { check.fragments[$0] })
       if isAtomic, !lost.isEmpty {
         let error = error(of: lost, in: draft.effective)
         draft.replies[draft.positions[error.at]].error = error.error
         draft.isRejected = true
-        return draft
+        return
       }
       draft.positions = drop(lost, from: &draft.effective, draft.positions) {
         draft.replies[$0].lost.append($1)
       }
     } else if isAtomic {
       // The merge may leave out a model that the set adds.
-      let merged = FragmentValidator(
+      var merged = FragmentValidator(
         content: content, memory: self, unknown: unknown, takesOperations: true,
         fragments: draft.effective)
-      if merged.isClean { return draft }
+      merged.finish()
+      if merged.isClean { return }
       for (position, reply) in zip(draft.positions, merged.replies) {
         draft.replies[position].error = reply.error
         draft.replies[position].causedBy = reply.causedBy.map { draft.positions[$0] }
       }
       draft.isRejected = true
     }
-    return draft
   }
 
   /// Returns the changes that result from an addition of a model that the scope has. If the client has put the model

@@ -5,10 +5,16 @@ import Jetstream
 extension ScopeHost {
   /// Submits what a session has sent: a change set or, if it names a procedure, initial content.
   ///
-  /// - Parameter text: the JSON text of the fragments, if it was made already.
-  func submit(_ sync: ScopeSync, as text: FragmentsText? = nil, by submitter: Submitter) -> Result {
+  /// - Parameters:
+  ///   - text: the JSON text of the fragments, if it was made already.
+  ///   - judged: the draft of the change set, if it was judged already.
+  func submit(
+    _ sync: ScopeSync, as text: FragmentsText? = nil, by submitter: Submitter,
+    judged: Draft? = nil
+  ) -> Result {
     sync.procedure == nil
-      ? submit(sync.fragments, as: text, isAtomic: sync.atomic == true, by: submitter)
+      ? submit(
+        sync.fragments, as: text, isAtomic: sync.atomic == true, by: submitter, judged: judged)
       : submitInitial(sync.fragments, by: submitter)
   }
 
@@ -16,9 +22,9 @@ extension ScopeHost {
   /// the scope's own changes before making `submitter`.
   func submit(
     _ fragments: [SyncFragment], as text: FragmentsText? = nil, isAtomic: Bool,
-    by submitter: Submitter
+    by submitter: Submitter, judged: Draft? = nil
   ) -> Result {
-    let draft = judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
+    let draft = judged ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
     let (errors, effective, positions) = (draft.errors, draft.effective, draft.positions)
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
     var result = Result(replies: draft.replies, problems: draft.problems)

@@ -88,8 +88,8 @@ final class ScopeHost: ContentHost, ContentMemory {
   /// The full states that sessions are sent, and of which the log has snapshots.
   var states = ScopeStates()
 
-  /// The calls of procedures that are not decided.
-  var calls = CallTable()
+  /// The change sets that have begun and are not decided.
+  var undecided = UndecidedSets()
   /// The change set that a procedure is making.
   var committing: Commit?
   /// True once the scope is not hosted any more.
@@ -146,7 +146,7 @@ final class ScopeHost: ContentHost, ContentMemory {
   func end() {
     hasEnded = true
     content.end()
-    calls.removeAll()
+    undecided.removeAll()
     audience.removeAll()
     states = ScopeStates()
     // They know subscriptions, which know the host.

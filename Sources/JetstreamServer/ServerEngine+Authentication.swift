@@ -180,7 +180,7 @@ extension ServerEngine {
     if !isHandling { flush() }
     guard sessions[token] === session else { return true }
     note(session, "is ended by the server: \(error)")
-    for subscription in session.subscriptions.all { dropCall(of: subscription) }
+    for subscription in session.subscriptions.all { dropUndecided(of: subscription) }
     end(session, code: 4096, reason: CloseReason.text(error))
     if !isHandling { flush() }
     return true

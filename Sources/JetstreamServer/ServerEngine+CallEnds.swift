@@ -32,8 +32,8 @@ extension ServerEngine {
 
   /// Fails the calls that take too long.
   func advanceCalls() {
-    for host in hosts.values where !host.calls.isEmpty {
-      for call in host.calls.late(at: now) {
+    for host in hosts.values where !host.undecided.isEmpty {
+      for call in host.undecided.lateCalls(at: now) {
         report("it has taken too long", about: call.request)
         fail(call, in: host, .rejected("Procedure \(call.request.name) has taken too long"))
       }
@@ -42,9 +42,7 @@ extension ServerEngine {
 
   private func fail(_ request: ProcedureRequest, _ error: WireError, thrown: JSONValue? = nil) {
     for host in hosts.values {
-      guard let call = host.calls.running.values.first(where: { $0.request === request }) else {
-        continue
-      }
+      guard let call = host.undecided.call(of: request) else { continue }
       return fail(call, in: host, error, thrown: thrown)
     }
   }

@@ -4,59 +4,8 @@ import Jetstream
 /// Calls of procedures.
 ///
 /// A call is begun when its turn comes among the client's change sets, and decided once, when it commits or fails. Until then,
-/// what the client sends behind it waits; see ``CallTable``.
+/// what the client sends behind it waits; see ``UndecidedSets``.
 extension ServerEngine {
-  /// Leaves a change set until the call in front of it is decided. Returns false if there is none.
-  func waits(_ sync: ScopeSync, from session: ServerSession, on subscription: Subscription) -> Bool
-  {
-    let host = subscription.host
-    guard !host.calls.isEmpty || !subscription.queued.isEmpty else { return false }
-    guard let call = host.calls[subscription.caller] else {
-      // The change sets in front of it are being handled right now.
-      if subscription.queued.isEmpty { return false }
-      queue(sync, from: session, on: subscription)
-      takeQueued(of: subscription)
-      return true
-    }
-    if case .client(let client) = call.caller, let number = sync.number,
-      let calling = call.sync.number, number <= calling
-    {
-      if number == calling, call.checksum == checksum(of: sync) {
-        call.sent(again: sync, on: subscription)
-      } else if number <= host.clients[client].decided {
-        // It was decided before.
-        return false
-      } else {
-        // In the place of the call it would be one more that runs, as often as the client likes.
-        answer(sync, to: session, rejecting: .setNumberReused(number))
-      }
-      return true
-    }
-    queue(sync, from: session, on: subscription)
-    call.holdsBack(subscription)
-    return true
-  }
-
-  private func queue(
-    _ sync: ScopeSync, from session: ServerSession, on subscription: Subscription
-  ) {
-    subscription.host.content.seal()
-    subscription.queued.append(sync, session.submitter(of: sync, to: subscription))
-    let (queues, limit) = (session.subscriptions.all.lazy.map(\.queued), configuration.keptLimit)
-    if queues.reduce(0, { $0 + $1.count }) > limit.messages
-      || queues.reduce(0, { $0 + $1.bytes }) > limit.bytes
-    {
-      endWithWarning(session, "too much waits for procedures")
-    }
-  }
-
-  /// Returns the checksum that tells a change set from another one with its number.
-  func checksum(of sync: ScopeSync) -> UInt32 {
-    var checksum: UInt32 = 0
-    _ = FragmentsText(sync.fragments, checksum: &checksum)
-    return sync.checksum(extending: checksum)
-  }
-
   /// Begins a call of a procedure, if the session may make it.
   func call(
     _ name: String, _ arrival: Arrival, as text: FragmentsText?, checksum: UInt32,
@@ -64,7 +13,6 @@ extension ServerEngine {
   ) {
     let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
     let submitter = submitter(of: arrival, to: subscription)
-    let caller = subscription.caller
     let id = submitter.author.map {
       ProcedureRequest.Call.identity(
         of: sync, by: $0.client, number: $0.number, in: host.content.name)
@@ -79,8 +27,8 @@ extension ServerEngine {
       try commit(request, in: host, body)
     }
     let call = RunningCall(
-      request, by: caller, sync, checksum: checksum, submitter, subscription)
-    host.calls[caller] = call
+      request, sync, checksum: checksum, submitter, subscription)
+    host.undecided[call.sender] = call
     if let error = objection(to: sync, as: text, from: session, in: host) {
       return fail(call, in: host, error)
     }
@@ -101,7 +49,7 @@ extension ServerEngine {
     guard host.content.canModify else { throw ScopeHost.CommitWithinChanges() }
     // The server's own changes come first in the order. Those who are told of them may end the call.
     host.content.seal()
-    guard let call = host.calls.running.values.first(where: { $0.request === request }) else {
+    guard let call = host.undecided.call(of: request) else {
       throw CancellationError()
     }
     if let session = call.session, session.subscriptions.access.isReadOnly(host) {
@@ -133,31 +81,13 @@ extension ServerEngine {
     }
   }
 
-  /// Answers a decided call, and goes on with what has waited behind it.
+  /// Ends a decided call, answers it, and goes on with what has waited behind it.
   func finish(
     _ call: RunningCall, in host: ScopeHost, _ result: ScopeHost.Result, isCancelled: Bool
   ) {
-    if host.calls[call.caller] === call { host.calls[call.caller] = nil }
+    if host.undecided[call.sender] === call { host.undecided[call.sender] = nil }
     call.request.end(isCancelled: isCancelled)
-    if let subscription = call.subscription, subscription.isLive {
-      reply(to: call.sync, of: subscription.session, on: subscription, result)
-    }
-    for subscription in call.heldBack { takeQueued(of: subscription) }
-  }
-
-  private func takeQueued(of subscription: Subscription) {
-    // The loop that is running goes on with it.
-    guard !subscription.takesQueued else { return }
-    subscription.takesQueued = true
-    defer { subscription.takesQueued = false }
-    while subscription.isLive, !subscription.queued.isEmpty,
-      subscription.host.calls[subscription.caller] == nil
-    {
-      let (sync, submitter) = subscription.queued.removeFirst()
-      handle(sync, from: subscription.session, submitter, on: subscription)
-    }
-    guard subscription.isLive, !subscription.queued.isEmpty else { return }
-    subscription.host.calls[subscription.caller]?.holdsBack(subscription)
+    answer(call, result)
   }
 
   func keepDecision(
@@ -183,39 +113,6 @@ extension ServerEngine {
       flush()
     }
     try action()
-  }
-
-  // MARK: Leaving
-
-  /// Takes the call of a session out, undecided, with what has waited behind it: its client's rights are taken away.
-  ///
-  /// - Returns: the number of the first change set that is not decided.
-  @discardableResult
-  func dropCall(of subscription: Subscription) -> Int? {
-    var first = subscription.queued.first?.number
-    subscription.queued = CallQueue()
-    let calls = subscription.host.calls
-    if let call = calls[subscription.caller], !call.isAwaited(besides: subscription) {
-      first = call.sync.number
-      subscription.host.calls[subscription.caller] = nil
-      call.request.end(isCancelled: true, comesAgain: true)
-    }
-    return first
-  }
-}
-
-extension Subscription {
-  /// The sender of the subscription's calls.
-  var caller: CallTable.Caller {
-    if session.version > 1, let client { .client(client) } else { .session(session.number) }
-  }
-}
-
-extension ScopeSync {
-  /// Returns the checksum of the change set, which is that of its fragments unless it calls a procedure with arguments.
-  func checksum(extending checksum: UInt32) -> UInt32 {
-    guard let arguments else { return checksum }
-    return FragmentsText.checksum(of: arguments, extending: checksum)
   }
 }
 

@@ -126,11 +126,11 @@ extension ServerEngine {
         horizons[key] = min(horizons[key] ?? .max, host.sequence)
       }
     }
-    // The server judges a change set behind a call by what its client had seen when it sent that.
+    // The server judges a change set by what its client had seen when it sent that.
     for host in hosts.values {
       let key = ObjectIdentifier(host)
-      for call in host.calls.running.values {
-        horizons[key] = min(horizons[key] ?? host.sequence, call.submitter.proven)
+      for set in host.undecided.all {
+        horizons[key] = min(horizons[key] ?? host.sequence, set.submitter.proven)
       }
     }
     for (key, host) in hosts

@@ -105,7 +105,7 @@ extension ServerEngine {
   private func isInUse(_ scope: any Hostable) -> Bool {
     guard let host = hosts[ObjectIdentifier(scope)] else { return false }
     return host.audience.isPresent || host.states.isAwaited || host.records.isInStep
-      || !host.calls.isEmpty || !host.records.isCurrent || !host.content.isSealed
+      || !host.undecided.isEmpty || !host.records.isCurrent || !host.content.isSealed
   }
 
   private func refuse(_ waiters: [OpenScopes.Waiter], _ error: WireError) {

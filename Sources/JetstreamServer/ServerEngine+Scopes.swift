@@ -46,7 +46,7 @@ extension ServerEngine {
     // A scope that is fetched again keeps its number.
     let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: client)
     // Under another identity, the client sends again what was not decided under the last one.
-    if client?.id != subscription.client { dropCall(of: subscription) }
+    if client?.id != subscription.client { dropUndecided(of: subscription) }
     subscription.fetched(by: client)
     answer(fetch, on: subscription)
   }
@@ -67,7 +67,7 @@ extension ServerEngine {
         continue
       }
       refuseOpenFetches(of: subscription, error)
-      let undecided = dropCall(of: subscription)
+      let undecided = dropUndecided(of: subscription)
       session.leave(subscription)
       let message = Message.scopeLeave(ScopeLeave(scopeIndex: subscription.index, error: error))
       // A client that lost its connection is not to be sent the scope's state again.

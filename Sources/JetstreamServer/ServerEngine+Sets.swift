@@ -26,9 +26,7 @@ extension ServerEngine {
       return submit(arrival, to: subscription)
     }
     if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
-    var checksum: UInt32 = 0
-    let text = FragmentsText(sync.fragments, checksum: &checksum)
-    checksum = sync.checksum(extending: checksum)
+    let (text, checksum) = sync.checkedText()
     switch host.clients.verdict(of: client, on: number, checksum: checksum) {
     case .new:
       submit(arrival, as: text, to: subscription, by: (client, number, checksum))
@@ -55,29 +53,56 @@ extension ServerEngine {
     by author: (client: UUID, number: Int, checksum: UInt32)? = nil
   ) {
     let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
+    let checksum = author?.checksum ?? 0
     if let name = sync.procedure, name != InitialContent.procedure || session.version == 1 {
-      return call(name, arrival, as: text, checksum: author?.checksum ?? 0, on: subscription)
+      return call(name, arrival, as: text, checksum: checksum, on: subscription)
+    }
+    let error = objection(to: sync, as: text, from: session, in: host)
+    if error == nil, sync.procedure == nil, sync.isLarger(than: configuration.sliceSize) {
+      let set = LargeSet(
+        sync, as: text, checksum: checksum, submitter(of: arrival, to: subscription), subscription)
+      return judge(set, of: session)
     }
     let result = host.records.step {
-      let result = decide(arrival, as: text, to: subscription)
-      let decision = author.map {
-        ScopeRecord.Decision(
-          client: $0.client, number: $0.number, checksum: $0.checksum,
-          fragmentReplies: result.replies)
-      }
-      host.keep(result.item, result.set, isRemote: true, decision)
+      let result =
+        error.map { ScopeHost.Result(rejecting: sync, $0) }
+        ?? apply(sync, as: text, by: submitter(of: arrival, to: subscription), to: host)
+      keep(result, of: author, in: host)
       return result
     }
-    trimClients(of: host)
     noteUnstored(subscription)
+    tell(result, of: session, in: host)
+    reply(to: sync, of: session, on: subscription, result)
+    tellApp(result, in: host)
+  }
+
+  /// Keeps the decision on a change set.
+  func keep(
+    _ result: ScopeHost.Result, of author: (client: UUID, number: Int, checksum: UInt32)?,
+    in host: ScopeHost
+  ) {
+    let decision = author.map {
+      ScopeRecord.Decision(
+        client: $0.client, number: $0.number, checksum: $0.checksum,
+        fragmentReplies: result.replies)
+    }
+    host.keep(result.item, result.set, isRemote: true, decision)
+  }
+
+  /// Tells the other sessions and the operator of a decision.
+  ///
+  /// - Parameter session: the session that has sent the change set; nil if it has left the scope.
+  func tell(_ result: ScopeHost.Result, of session: ServerSession?, in host: ScopeHost) {
+    trimClients(of: host)
     report(result.problems, from: session, in: host)
     if let item = result.item { broadcast(item, of: host, except: session) }
-    reply(to: sync, of: session, on: subscription, result)
-    if let item = result.item {
-      host.content.tell(
-        RemoteChanges(
-          item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
-    }
+  }
+
+  func tellApp(_ result: ScopeHost.Result, in host: ScopeHost) {
+    guard let item = result.item else { return }
+    host.content.tell(
+      RemoteChanges(
+        item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
   }
 
   /// Drops the clients that were seen least recently, if there are too many.
@@ -106,18 +131,18 @@ extension ServerEngine {
   }
 
   /// Applies what is accepted of a change set. Its record is not made yet.
-  private func decide(
-    _ arrival: Arrival, as text: FragmentsText?, to subscription: Subscription
+  ///
+  /// - Parameter judged: the draft of the change set, if it was judged already, with the errors of the fragments that are
+  ///   rejected in any case.
+  func apply(
+    _ sync: ScopeSync, as text: FragmentsText?, by submitter: ScopeHost.Submitter,
+    to host: ScopeHost, judged: (draft: ScopeHost.Draft, objections: [Int: WireError])? = nil
   ) -> ScopeHost.Result {
-    let (sync, host) = (arrival.sync, subscription.host)
-    if let error = objection(to: sync, as: text, from: arrival.session, in: host) {
-      return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
-    }
-    var submitter = submitter(of: arrival, to: subscription)
+    var submitter = submitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     host.twin?.prepare(host)
-    let result = host.submit(sync, as: text, by: submitter)
-    host.twin?.submit(sync, by: submitter, host, result)
+    let result = host.submit(sync, as: text, by: submitter, judged: judged?.draft)
+    host.twin?.submit(sync, by: submitter, host, result, judged)
     return result
   }
 
@@ -159,7 +184,7 @@ extension ServerEngine {
   /// 2 are told at the end of the turn.
   func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
     let old = host.audience.valueListeners
-    let text = old.count > 1 ? item.whole.map(FragmentsText.init) : nil
+    let text = old.count > 1 ? item.whole.map { FragmentsText($0) } : nil
     for (_, subscription) in old where subscription.session !== origin {
       if subscription.session.link.connection == nil {
         subscription.miss(item)

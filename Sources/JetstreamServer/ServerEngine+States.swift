@@ -60,7 +60,7 @@ extension ServerEngine {
   /// Takes the text that ``Action/encode(scope:_:)`` has asked for, and sends it to those who wait for it.
   package func encoded(_ text: FragmentsText, of scope: Int, now: Duration) {
     self.now = now
-    guard let host = encoding.removeValue(forKey: scope) else { return }
+    guard let host = work.encoding.removeValue(forKey: scope) else { return }
     isHandling = true
     for subscription in host.states.take(text) where subscription.isLive && subscription.isBehind {
       catchUp(subscription.session, on: subscription)
@@ -87,7 +87,7 @@ extension ServerEngine {
   func encodeNext(of host: ScopeHost) {
     guard let fragments = host.states.nextEncoding() else { return }
     let scope = host.audience.scopeIndex
-    encoding[scope] = host
+    work.encoding[scope] = host
     lastActions.append(.encode(scope: scope, fragments))
   }
 }

@@ -17,6 +17,8 @@ package final class ServerEngine {
     /// Make the text of fragments, away from the server's actor, and hand it to ``ServerEngine/encoded(_:of:now:)``. A
     /// scope has one of these under way at a time. There are no fragments if only others are to have their turn.
     case encode(scope: Int, [SyncFragment])
+    /// Call ``ServerEngine/judge(now:)`` when others have had their turn.
+    case judge
     /// Make the session known to the engine of another channel, with ``ServerEngine/join(_:now:)``, and hand what was done
     /// to ``ServerEngine/joined(_:now:)``.
     case join(Join)
@@ -30,6 +32,14 @@ package final class ServerEngine {
     /// The client has asked for a session, and the app is asked about it.
     case authenticating(Applicant)
     case session(ServerSession)
+  }
+
+  /// The work that is done a piece at a time, between which others have their turn.
+  struct Work {
+    /// The scopes of which a part of a state is being encoded, by number.
+    var encoding: [Int: ScopeHost] = [:]
+    /// The large change sets that are being judged.
+    var judgements = JudgementQueue()
   }
 
   let configuration: Configuration
@@ -48,8 +58,8 @@ package final class ServerEngine {
   var isHandling = false
   /// The scopes with change sets that their sessions of version 2 are told at the end of this turn.
   var hostsWithNews: [ScopeHost] = []
-  /// The scopes of which a part of a state is being encoded, by number.
-  var encoding: [Int: ScopeHost] = [:]
+  /// The work that others interrupt.
+  var work = Work()
   /// The actions that are performed behind all others of this turn.
   var lastActions: [Action] = []
   /// The scopes that are opened when sessions fetch them.
@@ -73,6 +83,7 @@ package final class ServerEngine {
       host.audience.removeAll()
       host.states = ScopeStates()
       host.records.forgetWaiting()
+      host.undecided.removeAll()
       host.onLocalChanges = nil
     }
   }
@@ -155,7 +166,7 @@ package final class ServerEngine {
   /// A long frame may come in several parts, with its messages in order. What the messages ask for once per frame is
   /// done with the part that ends it.
   package struct Frame: Sendable {
-    let messages: Result<[Result<Message, MessageError>], FrameError>
+    var messages: Result<[Result<Message, MessageError>], FrameError>
     /// True if the messages are in an array.
     let isArray: Bool
     /// The number of bytes, which the part that ends a frame has for all of it.

@@ -132,6 +132,12 @@ struct ServerPipe: Sendable {
       // The rates owe what the earlier parts have cost: the last part knows it.
       pause = max(pause, more)
     }
+    // Change sets that are being judged are still in memory.
+    if channel == 0 {
+      await server.perform { await $0.runner.waitForRoom() }
+    } else {
+      await shards[channel]?.waitForRoom()
+    }
     return pause
   }
 
@@ -140,7 +146,17 @@ struct ServerPipe: Sendable {
     _ bytes: [UInt8]
   ) async -> (channel: Int, parts: [ServerEngine.Frame]) {
     assert(EventLoop.current == nil, "A large frame must not hold up the sockets of a loop.")
-    return parts(of: bytes)
+    var (channel, parts) = parts(of: bytes)
+    for at in parts.indices {
+      guard case .success(var messages) = parts[at].messages else { continue }
+      for place in messages.indices {
+        guard case .success(.scopeSync(var sync)) = messages[place] else { continue }
+        sync.writeText()
+        messages[place] = .success(.scopeSync(sync))
+      }
+      parts[at].messages = .success(messages)
+    }
+    return (channel, parts)
   }
 
   /// Decodes a frame, and returns its channel with it. One of many messages comes in parts, in order: other connections get

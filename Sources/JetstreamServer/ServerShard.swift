@@ -105,6 +105,9 @@ actor ServerShard {
     runner?.received(inputs, on: id)
   }
 
+  /// Waits until the large change sets that are being judged take no more memory than one message may.
+  func waitForRoom() async { await runner?.waitForRoom() }
+
   func closed(_ id: Int) { runner?.closed(id) }
 
   /// Takes note that a connection is left unread on purpose. Returns the time for which it is to be left unread on, if

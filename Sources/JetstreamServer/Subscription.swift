@@ -60,8 +60,8 @@ final class Subscription {
   var untoldState: UntoldState?
   /// The replies that wait for earlier change sets to be sent, each with the sequence that it comes after.
   var later: [(after: Int, reply: ScopeSyncReply)] = []
-  /// The change sets that wait for a call of the client to be decided.
-  var queued = CallQueue()
+  /// The change sets that wait for another one of the client to be decided.
+  var queued = SetQueue()
   /// True while these are taken in turn.
   var takesQueued = false
   /// The indices of the fetches that are not answered yet.
@@ -226,7 +226,7 @@ final class Subscription {
   /// Ends the subscription, since the session leaves the scope or ends.
   func end() {
     isLive = false
-    queued = CallQueue()
+    queued = SetQueue()
     cursor = StreamCursor(at: told, in: host.stream)
     host.audience.remove(self)
   }

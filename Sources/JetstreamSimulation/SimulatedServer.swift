@@ -25,10 +25,12 @@ final class SimulatedServer {
   private let procedure: SimulatedProcedure?
   private var requests: SimulatedRequests
   private var keeper: RecordKeeper<ScopeRecord, StorageError>?
-  /// Returns the time that it takes to encode a part of a state.
+  /// Returns the time that it takes to encode a part of a state, or to come back to a large change set.
   var encodingTime: () -> Duration = { .zero }
   /// The parts of states that are being encoded.
   private var encodings: [(scope: Int, fragments: [SyncFragment], readyAt: Duration)] = []
+  /// The times at which the next slices of large change sets are judged.
+  private var judgements: [Duration] = []
   /// The fetches that are answered once the front knows that the session has joined the engine of the scope.
   private var joins: [(join: ServerEngine.Join, readyAt: Duration)] = []
 
@@ -108,6 +110,7 @@ final class SimulatedServer {
     // A few models in each message, so that states come in many parts.
     configuration.stateBytes = limits.stateBytes
     configuration.frameBytes = limits.frameBytes
+    configuration.sliceSize = limits.sliceSize
     configuration.streamLimit.sets = limits.streamLength
     configuration.streamLimit.leastBytes = limits.streamBytes
     configuration.streamLimit.states = limits.streamStates
@@ -127,6 +130,7 @@ final class SimulatedServer {
       case .scope(let step): take(step)
       case .encode(let scope, let fragments):
         encodings.append((scope, fragments, now() + encodingTime()))
+      case .judge: judgements.append(now() + encodingTime())
       case .join(let join):
         engine.join(join, now: now())
         joins.append((join, now() + encodingTime()))
@@ -274,6 +278,7 @@ final class SimulatedServer {
     journal?.settle(now: now)
     settleOpenings(now: now)
     settleEncodings(now: now)
+    settleJudgements(now: now)
     settleRequests(now: now)
     while let at = joins.firstIndex(where: { $0.readyAt <= now }) {
       let (join, _) = joins.remove(at: at)
@@ -288,12 +293,19 @@ final class SimulatedServer {
     }
   }
 
+  private func settleJudgements(now: Duration) {
+    while let at = judgements.firstIndex(where: { $0 <= now }) {
+      judgements.remove(at: at)
+      engine.judge(now: now)
+    }
+  }
+
   /// The epoch and sequence of the scope.
   var position: ScopePosition? { engine.positions.first }
 
-  /// The time at which the disk or an encoder has done its next piece of work; nil if both are idle.
+  /// The time at which the disk, an encoder or a judgement has done its next piece of work; nil if all are idle.
   var nextDeadline: Duration? {
-    (encodings.map(\.readyAt) + joins.map(\.readyAt)
+    (encodings.map(\.readyAt) + joins.map(\.readyAt) + judgements
       + [journal?.deadline, openings.deadline, requests.deadline].compactMap { $0 }).min()
   }
 

@@ -42,6 +42,8 @@ extension SimulationConfiguration {
     configuration.revocations = random.pick(from: [0, 0.01, 0.04])!
     var calling = SimulationRandom(seed: seed, branch: 26)
     configuration.calls = calling.pick(from: [0, 0.02, 0.08])!
+    var slicing = SimulationRandom(seed: seed, branch: 27)
+    if slicing.chance(0.5) { configuration.limits.sliceSize = slicing.number(in: 1...6) }
     configuration.opening = 0.4
     configuration.closings = random.pick(from: [0, 0.01, 0.05])!
     if random.chance(0.4) {

@@ -116,10 +116,12 @@ struct DifferenceTests {
       submitter.usesOperations = seed % 3 != 0 || source.chance(0.5)
       let isAtomic = source.chance(0.2)
       let draft = host.draft(of: fragments, isAtomic: isAtomic, by: submitter)
+      let slices = source.chance(0.5) ? Int.max : source.chance(0.5) ? 1 : 4
       let differences =
         draft.isRejected
         ? []
-        : Differences.every(in: TentativeScope(of: draft.effective, in: content, memory: host))
+        : Differences.every(
+          in: .after(draft.effective, in: content, memory: host, slices: slices), slices: slices)
       let predicted = differences.map { ($0, $0.fragments) }
       // Values are looked up while nothing has changed.
       let moved = differences.compactMap { difference -> PropertyKey? in

@@ -93,6 +93,10 @@ final class InMemoryWorld {
   /// False if parts of states are encoded when the test says so, with ``encode()``.
   var encodesAtOnce = true
   private(set) var encodings: [(scope: Int, fragments: [SyncFragment])] = []
+  /// False if slices of large change sets are judged when the test says so, with ``judge()``.
+  var judgesAtOnce = true
+  private var judgements = 0
+  private var isJudging = false
   /// Whether the peers' WebSockets answer pings.
   var answersProbes = true
   /// Called before and after anything happens on a link.
@@ -144,6 +148,9 @@ final class InMemoryWorld {
     case .encode(let scope, let fragments):
       encodings.append((scope, fragments))
       if encodesAtOnce { encode() }
+    case .judge:
+      judgements += 1
+      if judgesAtOnce, !isJudging { while judge() {} }
     case .probe(let id):
       probes.append(id)
       links.first { $0.id == id }?.toClient.append(Self.probe)
@@ -156,6 +163,18 @@ final class InMemoryWorld {
     if encodings.isEmpty { return false }
     let (scope, fragments) = encodings.removeFirst()
     server.encoded(FragmentsText(fragments), of: scope, now: now)
+    #expect(server.checkInvariants() == [])
+    return true
+  }
+
+  /// Judges one slice of a large change set, if the server has asked for that. Returns false if it has not.
+  @discardableResult
+  func judge() -> Bool {
+    if judgements == 0 { return false }
+    judgements -= 1
+    isJudging = true
+    server.judge(now: now)
+    isJudging = false
     #expect(server.checkInvariants() == [])
     return true
   }

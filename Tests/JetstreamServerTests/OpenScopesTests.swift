@@ -48,6 +48,7 @@ private final class OpeningWorld {
       case .scope(.close(let name, _)): steps.append("close \(name)")
       case .encode(let scope, let fragments):
         engine.encoded(FragmentsText(fragments), of: scope, now: now)
+      case .judge: engine.judge(now: now)
       case .admit, .probe, .join: break
       }
     }

@@ -118,10 +118,31 @@ extension JSONValue {
   static func models(_ uuids: UUID...) -> JSONValue { .array(uuids.map { .string($0.wireText) }) }
 }
 
+extension TentativeScope {
+  /// Returns a scope that has read its change set, in slices of a size.
+  static func after(
+    _ fragments: [SyncFragment], in content: any HostedContent, memory: any ContentMemory,
+    slices: Int = .max
+  ) -> TentativeScope {
+    let scope = TentativeScope(of: fragments, in: content, memory: memory)
+    var budget = WorkBudget(slices)
+    while !scope.read(&budget) { budget = WorkBudget(slices) }
+    return scope
+  }
+}
+
 extension Differences {
-  /// All differences, also those of the models that leave.
-  static func every(in scope: TentativeScope) -> [Difference] {
+  /// Returns the differences that were found in a scope, in slices of a size.
+  static func found(in scope: TentativeScope, slices: Int = .max) -> Differences {
     var differences = Differences(in: scope)
+    var budget = WorkBudget(slices)
+    while !differences.find(&budget) { budget = WorkBudget(slices) }
+    return differences
+  }
+
+  /// All differences, also those of the models that leave.
+  static func every(in scope: TentativeScope, slices: Int = .max) -> [Difference] {
+    var differences = found(in: scope, slices: slices)
     var result = differences.all
     while let departure = differences.nextDeparture() { result.append(departure) }
     return result

@@ -278,12 +278,11 @@ struct ScopeRulesTests {
     for shape in shapes { shape.parts.append(common) }
     canvas.shapes.append(contentsOf: shapes)
     tests.world.scope.flush()
-    let scope = TentativeScope(
-      of: [
-        SyncFragment(
-          .change, uuid: canvas.uuid, className: "Canvas", properties: [:],
-          operations: ["shapes": shapes.map { .remove($0.uuid) }])
-      ], in: ModelContent(tests.world.scope), memory: NoMemory())
+    let removal = SyncFragment(
+      .change, uuid: canvas.uuid, className: "Canvas", properties: [:],
+      operations: ["shapes": shapes.map { .remove($0.uuid) }])
+    let scope = TentativeScope.after(
+      [removal], in: ModelContent(tests.world.scope), memory: NoMemory())
     let deleted = Differences.every(in: scope).filter {
       if case .deleted = $0.kind { true } else { false }
     }

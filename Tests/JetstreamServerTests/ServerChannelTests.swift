@@ -29,6 +29,7 @@ struct ServerChannelTests {
         case .join(let join): joins.append(join)
         case .encode(let scope, let fragments):
           back.encoded(FragmentsText(fragments), of: scope, now: .zero)
+        case .judge: back.judge(now: .zero)
         case .admit, .probe, .scope: break
         }
       }

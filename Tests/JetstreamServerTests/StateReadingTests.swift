@@ -279,6 +279,6 @@ struct StateReadingTests {
     #expect(world.encode() && !isDone)
     world.server.remove(world.scope, .gone("It is gone"))
     while world.encode() {}
-    #expect(!isDone && world.server.hosts.isEmpty && world.server.encoding.isEmpty)
+    #expect(!isDone && world.server.hosts.isEmpty && world.server.work.encoding.isEmpty)
   }
 }

@@ -32,8 +32,9 @@ struct TentativeScopeTests {
   func many(count: Int) throws {
     let uuids = (0..<count).map { _ in UUID() }
     let all = change((0..<count).map { (entry($0), .string(uuids[$0].wireText)) })
-    let tentative = TentativeScope(of: additions(uuids) + [all], in: content, memory: NoMemory())
-    let differences = Differences(in: tentative)
+    let tentative = TentativeScope.after(
+      additions(uuids) + [all], in: content, memory: NoMemory())
+    let differences = Differences.found(in: tentative)
     var (inserted, created): ([UUID], [UUID]) = ([], [])
     for difference in differences.all {
       switch difference.kind {
@@ -59,10 +60,10 @@ struct TentativeScopeTests {
     let uuids = (0..<20).map { _ in UUID() }
     let first = change((0..<20).map { (entry($0), .string(uuids[0].wireText)) })
     let second = change((0..<20).map { (entry($0), $0 < 10 ? .null : .string(uuids[$0].wireText)) })
-    let tentative = TentativeScope(
-      of: additions(uuids) + [first, second], in: content, memory: NoMemory())
+    let tentative = TentativeScope.after(
+      additions(uuids) + [first, second], in: content, memory: NoMemory())
     var inserted: [UUID] = []
-    for difference in Differences(in: tentative).all {
+    for difference in Differences.found(in: tentative).all {
       guard case .inserted(let child, _) = difference.kind else { continue }
       inserted.append(child.uuid)
       #expect(Array(difference.fragments) == [20, 21])
@@ -87,7 +88,7 @@ struct TentativeScopeTests {
       }
     }
     func deleted(_ fragments: [SyncFragment]) -> [Difference] {
-      let scope = TentativeScope(of: fragments, in: content, memory: NoMemory())
+      let scope = TentativeScope.after(fragments, in: content, memory: NoMemory())
       return Differences.every(in: scope).filter {
         if case .deleted = $0.kind { true } else { false }
       }

@@ -85,6 +85,7 @@ struct TranscriptTests {
       case .close(let id, let code, let reason): closed[client(id)] = (code, reason)
       case .encode(let scope, let fragments):
         server.encoded(FragmentsText(fragments), of: scope, now: now)
+      case .judge: server.judge(now: now)
       case .admit, .probe, .join, .scope: break
       }
     }

@@ -76,6 +76,7 @@ struct TransportTests {
           connections.removeValue(forKey: id)?.closedByServer(code: code, reason: reason)
         case .encode(let scope, let fragments):
           engine.encoded(FragmentsText(fragments), of: scope, now: .zero)
+        case .judge: engine.judge(now: .zero)
         case .admit, .probe, .join, .scope: break
         }
       }

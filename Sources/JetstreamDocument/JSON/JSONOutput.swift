@@ -51,6 +51,13 @@ package struct JSONOutput: ~Copyable {
   }
 
   /// Appends bytes as they are.
+  /// Appends bytes that were written before once more.
+  package mutating func append(copyOf range: Range<Int>) {
+    if capacity - count < range.count { grow(by: range.count) }
+    (base + count).update(from: base + range.lowerBound, count: range.count)
+    count += range.count
+  }
+
   package mutating func append(_ bytes: [UInt8]) {
     bytes.withUnsafeBufferPointer { append($0) }
   }

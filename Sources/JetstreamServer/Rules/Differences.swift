@@ -21,24 +21,92 @@ struct Differences {
   private var lost: [TentativeModel] = []
   /// The models below those that leave, which may leave with them.
   private var below: [(model: TentativeModel, fragments: FragmentIndices)] = []
+  private var stage = Stage.writes
+  /// The place of the write that is looked at next: that of its model, and its own among those of the model.
+  private var place = (model: 0, write: 0)
+  /// The operations of that write, if only a part of them was looked at.
+  private var open: OpenOperations?
+  /// The models that come in, and those below them of which that is not known yet.
+  private var arrivals: [Difference] = []
+  private var arriving: [(model: TentativeModel, fragments: FragmentIndices)] = []
 
+  /// The stages of finding differences, in their order.
+  private enum Stage { case writes, arrivals, departures, creations, none }
+
+  /// The operations of a write on a collection, of which a part was looked at.
+  private struct OpenOperations {
+    let write: TentativeModel.Write
+    /// The models that they are about, each once.
+    var children: [TentativeModel] = []
+    /// The number of operations, and then of models, that were looked at.
+    var readCount = 0
+    var notedCount = 0
+
+    init(write: TentativeModel.Write) { self.write = write }
+  }
+
+  /// Makes differences of which none was found yet; see ``find(_:)``.
   init(in scope: TentativeScope) {
+    precondition(scope.hasRead, "The scope should know all of its change set.")
     self.scope = scope
     all.reserveCapacity(scope.writtenCount)
-    for index in 0..<scope.writtenCount {
-      let model = scope.written(at: index)
-      for place in 0..<model.writeCount { note(at: place, of: model) }
+  }
+
+  /// Goes on with finding the differences. Returns true once all were found.
+  mutating func find(_ budget: inout WorkBudget) -> Bool {
+    while stage != .none {
+      switch stage {
+      case .writes:
+        guard noteWrites(&budget) else { return false }
+        arriving = gained.map { ($0, FragmentIndices(joining: $0.gained.lazy.map(\.fragments))) }
+        stage = .arrivals
+      case .arrivals:
+        guard findArrivals(&budget) else { return false }
+        firstDeparture = all.count
+        stage = .departures
+      case .departures:
+        // Models that would come in below one that leaves do not come in.
+        while !arrivals.isEmpty {
+          if budget.isSpent { return false }
+          budget.take(1)
+          guard let departure = nextDeparture() else { break }
+          all.append(departure)
+        }
+        firstCreation = all.count
+        stage = .creations
+      case .creations:
+        if budget.isSpent { return false }
+        budget.take(arrivals.count)
+        if firstCreation == firstDeparture {
+          all += arrivals
+        } else {
+          for arrival in arrivals where isReachable(arrival.model) { all.append(arrival) }
+        }
+        arrivals = []
+        stage = .none
+      case .none: break
+      }
     }
-    let arrivals = gained.isEmpty ? [] : findArrivals()
-    firstDeparture = all.count
-    var hasGone = false
-    // Models that would come in below one that leaves do not come in.
-    while !arrivals.isEmpty, let departure = nextDeparture() {
-      all.append(departure)
-      hasGone = true
+    return true
+  }
+
+  private mutating func noteWrites(_ budget: inout WorkBudget) -> Bool {
+    while place.model < scope.writtenCount {
+      let model = scope.written(at: place.model)
+      while place.write < model.writeCount {
+        if open == nil {
+          if budget.isSpent { return false }
+          budget.take(1)
+          note(at: place.write, of: model)
+        }
+        if open != nil {
+          guard noteOperations(of: model, &budget) else { return false }
+        }
+        place.write += 1
+      }
+      place = (place.model + 1, 0)
     }
-    firstCreation = all.count
-    for arrival in arrivals where !hasGone || isReachable(arrival.model) { all.append(arrival) }
+    return true
   }
 
   // MARK: Values
@@ -94,7 +162,10 @@ struct Differences {
   private mutating func noteCollection(
     _ write: TentativeModel.Write, at place: Int, of model: TentativeModel
   ) {
-    if write.assigned == nil { return noteOperations(write, of: model) }
+    if write.assigned == nil {
+      open = OpenOperations(write: write)
+      return
+    }
     let old = CollectionContent(model.oldValue(of: write.property)) ?? CollectionContent()
     let new = CollectionContent(model.newValue(at: place)) ?? CollectionContent()
     let holding = holding(of: write, by: model)
@@ -109,46 +180,64 @@ struct Differences {
     }
   }
 
-  /// Notes operations without a look at the other elements.
+  /// Notes operations without a look at the other elements. Returns true once all are noted.
   private mutating func noteOperations(
-    _ write: TentativeModel.Write, of model: TentativeModel
-  ) {
-    var children: [TentativeModel] = []
-    children.reserveCapacity(write.operations.count)
-    for operation in write.operations {
-      guard let uuid = operation.model else { continue }
-      if scope.isUnknown(uuid) {
-        unknown += write.fragments
-        continue
-      }
-      guard let child = scope[uuid] else { continue }
-      var stay: TentativeModel.Stay
-      if let known = child.stay {
-        stay = known
-      } else {
-        let isHeld = scope.isHeld(child, by: model.uuid, write.property.wireName)
-        stay = TentativeModel.Stay(isBefore: isHeld, isAfter: isHeld)
-        children.append(child)
-      }
-      switch operation {
-      case .insert: (stay.isAfter, stay.isMoved) = (true, true)
-      case .remove: stay.isAfter = false
-      case .move: if stay.isAfter { stay.isMoved = true }
-      case .add: break
-      }
-      child.stay = stay
+    of model: TentativeModel, _ budget: inout WorkBudget
+  ) -> Bool {
+    var open = self.open.take()!
+    let (write, count) = (open.write, open.write.operations.count)
+    if open.readCount == 0 { open.children.reserveCapacity(count) }
+    let read = budget.take(from: open.readCount, to: count)
+    for operation in write.operations[read] {
+      if let child = note(operation, of: write, by: model) { open.children.append(child) }
     }
-    let holding = holding(of: write, by: model)
-    for child in children {
-      let stay = child.stay!
-      child.stay = nil
-      switch (stay.isBefore, stay.isAfter, stay.isMoved) {
-      case (false, true, _): insert(child, holding, write, of: model)
-      case (true, false, _): remove(child, holding, write, of: model)
-      case (true, true, true): move(child, write, of: model)
-      default: break
+    open.readCount = read.upperBound
+    let noted = budget.take(from: open.notedCount, to: open.children.count)
+    if open.readCount == count {
+      let holding = holding(of: write, by: model)
+      for child in open.children[noted] {
+        let stay = child.stay!
+        child.stay = nil
+        switch (stay.isBefore, stay.isAfter, stay.isMoved) {
+        case (false, true, _): insert(child, holding, write, of: model)
+        case (true, false, _): remove(child, holding, write, of: model)
+        case (true, true, true): move(child, write, of: model)
+        default: break
+        }
       }
+      open.notedCount = noted.upperBound
+      if open.notedCount == open.children.count { return true }
     }
+    self.open = open
+    return false
+  }
+
+  /// Notes what an operation does to the presence of a model. Returns the model if it is the first operation on it.
+  private mutating func note(
+    _ operation: PropertyOperation, of write: TentativeModel.Write, by model: TentativeModel
+  ) -> TentativeModel? {
+    guard let uuid = operation.model else { return nil }
+    if scope.isUnknown(uuid) {
+      unknown += write.fragments
+      return nil
+    }
+    guard let child = scope[uuid] else { return nil }
+    let known = child.stay
+    var stay: TentativeModel.Stay
+    if let known {
+      stay = known
+    } else {
+      let isHeld = scope.isHeld(child, by: model.uuid, write.property.wireName)
+      stay = TentativeModel.Stay(isBefore: isHeld, isAfter: isHeld)
+    }
+    switch operation {
+    case .insert: (stay.isAfter, stay.isMoved) = (true, true)
+    case .remove: stay.isAfter = false
+    case .move: if stay.isAfter { stay.isMoved = true }
+    case .add: break
+    }
+    child.stay = stay
+    return known == nil ? child : nil
   }
 
   private mutating func insert(
@@ -215,24 +304,24 @@ struct Differences {
     return [TentativeModel.Holding(holder: holder, fragments: write.fragments)]
   }
 
-  /// Finds the models that come in: those that begin to be held, and those below them.
-  private mutating func findArrivals() -> [Difference] {
-    var open = gained.map { ($0, FragmentIndices(joining: $0.gained.lazy.map(\.fragments))) }
-    var models: [Difference] = []
-    models.reserveCapacity(open.count)
-    while let (model, fragments) = open.popLast() {
+  /// Finds the models that come in: those that begin to be held, and those below them. Returns true once all are found.
+  private mutating func findArrivals(_ budget: inout WorkBudget) -> Bool {
+    while !arriving.isEmpty {
+      if budget.isSpent { return false }
+      budget.take(1)
+      let (model, fragments) = arriving.removeLast()
       if model.isShared || model.isArriving { continue }
       model.isArriving = true
       let own = model.addition.map { FragmentIndices($0) } ?? fragments
-      models.append(Difference(kind: .created, model: model, fragments: own))
+      arrivals.append(Difference(kind: .created, model: model, fragments: own))
       model.forEachNewChild { uuid in
         guard let child = scope[uuid] else { return }
         let holder = PropertyKey(uuid: model.uuid, name: "")
         child.gained.append(TentativeModel.Holding(holder: holder, fragments: own))
-        open.append((child, own))
+        arriving.append((child, own))
       }
     }
-    return models
+    return true
   }
 
   /// Returns the next model that leaves: one to which nothing leads any more, or one below such a model. Nil if there

@@ -3,8 +3,7 @@ import Jetstream
 
 /// A scope as a change set would leave it, before anything is changed.
 ///
-/// It holds the models that the change set is about, and looks at all others where they are. Cost to make it: O(n) in the
-/// fragments.
+/// It holds the models that the change set is about, and looks at all others where they are.
 final class TentativeScope {
   private let content: any HostedContent
   /// Knows the models that have left and may come back.
@@ -19,23 +18,37 @@ final class TentativeScope {
   @exclusivity(unchecked) private(set) var unknown: [Int] = []
   /// The first value that was read and that is not of the type that the reader has expected; nil if there is none.
   @exclusivity(unchecked) var misreading: String?
+  private let fragments: [SyncFragment]
+  /// The number of fragments that were read: first the additions, then the changes.
+  @exclusivity(unchecked) private var readCount = 0
 
+  /// Makes a scope that knows nothing of the change set yet; see ``read(_:)``.
   init(
     of fragments: [SyncFragment], in content: any HostedContent,
     memory: any ContentMemory
   ) {
-    (self.content, self.memory) = (content, memory)
+    (self.content, self.memory, self.fragments) = (content, memory, fragments)
     hasUnknownModels = content.hasUnknownModels
     models = TentativeModels(capacity: fragments.count)
-    // In the order in which they are applied. They are read where they stand: a copy of each would be retained for nothing.
-    for index in fragments.indices where fragments[index].kind == .add {
-      take(index, of: fragments)
-    }
-    for index in fragments.indices where fragments[index].kind == .change {
-      take(index, of: fragments)
-    }
-    writtenCount = models.count
   }
+
+  /// Goes on with reading the fragments, in the order in which they are applied. Returns true once all are read, before
+  /// which nothing else may be asked.
+  func read(_ budget: inout WorkBudget) -> Bool {
+    let part = budget.take(from: readCount, to: 2 * fragments.count)
+    // They are read where they stand: a copy of each would be retained for nothing.
+    for place in part {
+      let index = place < fragments.count ? place : place - fragments.count
+      let kind: SyncFragment.Kind = place < fragments.count ? .add : .change
+      if fragments[index].kind == kind { take(index, of: fragments) }
+    }
+    readCount = part.upperBound
+    if hasRead { writtenCount = models.count }
+    return hasRead
+  }
+
+  /// True once all fragments were read.
+  var hasRead: Bool { readCount == 2 * fragments.count }
 
   private func take(_ index: Int, of fragments: [SyncFragment]) {
     guard let model = self[fragments[index].uuid] ?? made(by: fragments[index]) else {

@@ -102,13 +102,19 @@ extension JSONOutput: FieldSink {
   package mutating func put(_ key: StaticString, _ replies: [FragmentReply]) {
     begin(key)
     append("[")
+    var last = 0..<0
     for place in replies.indices {
       if place > 0 { append(",") }
+      let start = count
       if replies[place].isPlain {
         append(fixed: "{}")
+      } else if place > 0, replies[place] == replies[place - 1] {
+        // One reason may reject thousands of fragments.
+        append(copyOf: last)
       } else {
         JSONWriter.write(replies[place].json, sorted: false, to: &self)
       }
+      last = start..<count
     }
     append("]")
   }

@@ -3,6 +3,9 @@
 /// It says nothing that the fragments do not say: a message is equal to one without it.
 package struct FragmentsText: Sendable, Hashable {
   package let bytes: [UInt8]
+  /// The checksum that tells change sets with the same number apart: that of the fragments one behind the other, without
+  /// what is between them. Nil if it was not calculated.
+  package let checksum: UInt32?
 
   /// True if one more copy costs next to nothing.
   var isShort: Bool { bytes.count < 4096 }
@@ -11,12 +14,12 @@ package struct FragmentsText: Sendable, Hashable {
     var output = JSONOutput()
     output.put(fragments)
     bytes = Array(output.bytes)
+    checksum = nil
   }
 
-  /// Writes the text, and calculates the checksum that tells change sets with the same number apart: that of the
-  /// fragments one behind the other, without what is between them.
-  package init(_ fragments: [SyncFragment], checksum: inout UInt32) {
-    checksum = 0
+  /// Writes the text, and calculates the checksum.
+  package init(checksumming fragments: [SyncFragment]) {
+    var checksum: UInt32 = 0
     var output = JSONOutput()
     output.append("[")
     for place in fragments.indices {
@@ -28,6 +31,7 @@ package struct FragmentsText: Sendable, Hashable {
     }
     output.append("]")
     bytes = Array(output.bytes)
+    self.checksum = checksum
   }
 
   /// Returns the checksum of what it was calculated of before and a value behind that.
@@ -48,6 +52,7 @@ package struct FragmentsText: Sendable, Hashable {
     if joined.isEmpty { joined.append(UInt8(ascii: "[")) }
     joined.append(UInt8(ascii: "]"))
     bytes = joined
+    checksum = nil
   }
 
   package static func == (_: FragmentsText, _: FragmentsText) -> Bool { true }

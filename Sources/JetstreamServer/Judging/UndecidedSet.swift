@@ -1,0 +1,61 @@
+import Foundation
+import Jetstream
+
+/// A change set that has begun and is not decided: a ``RunningCall`` or a ``LargeSet``.
+class UndecidedSet {
+  let sender: UndecidedSets.Sender
+  /// The client's message; another one once the client has sent the change set again.
+  private(set) var sync: ScopeSync
+  /// The checksum of the change set and its arguments.
+  let checksum: UInt32
+  /// The state of the session when it sent the change set.
+  let submitter: ScopeHost.Submitter
+  /// The subscription that waits for the answer; nil while there is none.
+  private(set) weak var subscription: Subscription?
+  /// The subscriptions with change sets that wait for the decision.
+  private(set) var heldBack: [Subscription] = []
+
+  init(
+    _ sync: ScopeSync, checksum: UInt32, _ submitter: ScopeHost.Submitter,
+    _ subscription: Subscription
+  ) {
+    (self.sync, self.checksum) = (sync, checksum)
+    (self.submitter, self.subscription) = (submitter, subscription)
+    sender = subscription.sender
+  }
+
+  /// The session that waits for the answer; nil while there is none.
+  var session: ServerSession? { subscription.flatMap { $0.isLive ? $0.session : nil } }
+
+  /// Notes that the client has sent the change set again. What comes late from an earlier session takes the answer from no
+  /// other.
+  func sent(again sync: ScopeSync, on subscription: Subscription) {
+    if let current = self.subscription, current.isLive,
+      current.session.number > subscription.session.number
+    {
+      return
+    }
+    (self.sync, self.subscription) = (sync, subscription)
+  }
+
+  /// Notes that a subscription has change sets that wait for the decision.
+  func holdsBack(_ subscription: Subscription) {
+    if heldBack.contains(where: { $0 === subscription }) { return }
+    heldBack.append(subscription)
+  }
+
+  /// Returns true if another subscription than one waits for the answer.
+  func isAwaited(besides other: Subscription) -> Bool {
+    subscription.map { $0 !== other && $0.isLive } ?? false
+  }
+
+  /// Ends it undecided.
+  func drop() {}
+}
+
+extension Subscription {
+  /// The sender of the subscription's change sets.
+  var sender: UndecidedSets.Sender {
+    if session.version > 1, let client { .client(client) } else { .session(session.number) }
+  }
+}

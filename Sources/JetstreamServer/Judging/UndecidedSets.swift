@@ -1,0 +1,68 @@
+import Foundation
+import Jetstream
+
+/// The change sets in a scope that have begun and are not decided: calls of procedures, and large change sets.
+///
+/// A client has one at a time. What it sends behind that waits until it is decided: it may follow from what that does. It goes
+/// on when its session loses its connection, leaves or expires, and is answered if the client sends it again; it ends
+/// undecided when the client's rights are taken away.
+struct UndecidedSets {
+  /// The sender of change sets: a client that numbers them or, in version 1, a session.
+  enum Sender: Hashable {
+    case client(UUID)
+    case session(Int)
+  }
+
+  private var sets: [Sender: UndecidedSet] = [:]
+
+  subscript(sender: Sender) -> UndecidedSet? {
+    get { sets[sender] }
+    set { sets[sender] = newValue }
+  }
+
+  var isEmpty: Bool { sets.isEmpty }
+
+  var all: some Collection<UndecidedSet> { sets.values }
+
+  /// Returns the call whose handler has a request; nil if it is decided or was taken out.
+  func call(of request: ProcedureRequest) -> RunningCall? {
+    sets.values.lazy.compactMap { $0 as? RunningCall }.first { $0.request === request }
+  }
+
+  /// Returns the calls whose time is over, in the order of their ends.
+  func lateCalls(at now: Duration) -> [RunningCall] {
+    sets.values.compactMap { $0 as? RunningCall }.filter { $0.request.deadline <= now }
+      .sorted { ($0.request.deadline, $0.request.id) < ($1.request.deadline, $1.request.id) }
+  }
+
+  /// Takes all out, undecided.
+  mutating func removeAll() {
+    let sets = sets.values
+    self.sets = [:]
+    for set in sets { set.drop() }
+  }
+}
+
+/// The change sets that wait for another one of their client to be decided, each with the session as it was when it sent it.
+struct SetQueue {
+  private var sets: [(sync: ScopeSync, submitter: ScopeHost.Submitter)] = []
+  private(set) var bytes = 0
+
+  var isEmpty: Bool { sets.isEmpty }
+
+  /// The change set whose turn is next; nil if none waits.
+  var first: ScopeSync? { sets.first?.sync }
+
+  var count: Int { sets.count }
+
+  mutating func append(_ sync: ScopeSync, _ submitter: ScopeHost.Submitter) {
+    sets.append((sync, submitter))
+    bytes += Message.scopeSync(sync).roughSize
+  }
+
+  mutating func removeFirst() -> (sync: ScopeSync, submitter: ScopeHost.Submitter) {
+    let first = sets.removeFirst()
+    bytes -= Message.scopeSync(first.sync).roughSize
+    return first
+  }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Jetstream
+
+/// Change sets that have begun and are not decided, and those that wait behind them; see ``UndecidedSets``.
+extension ServerEngine {
+  /// Leaves a change set until the one in front of it that has begun is decided. Returns false if there is none.
+  func waits(_ sync: ScopeSync, from session: ServerSession, on subscription: Subscription) -> Bool
+  {
+    let host = subscription.host
+    guard !host.undecided.isEmpty || !subscription.queued.isEmpty else { return false }
+    guard let undecided = host.undecided[subscription.sender] else {
+      // The change sets in front of it are being handled right now.
+      if subscription.queued.isEmpty { return false }
+      queue(sync, from: session, on: subscription)
+      takeQueued(of: subscription)
+      return true
+    }
+    if case .client(let client) = undecided.sender, let number = sync.number,
+      let begun = undecided.sync.number, number <= begun
+    {
+      if number == begun, undecided.checksum == sync.checkedText().checksum {
+        undecided.sent(again: sync, on: subscription)
+      } else if number <= host.clients[client].decided {
+        // It was decided before.
+        return false
+      } else {
+        // In the place of a call it would be one more that runs, as often as the client likes.
+        answer(sync, to: session, rejecting: .setNumberReused(number))
+      }
+      return true
+    }
+    queue(sync, from: session, on: subscription)
+    undecided.holdsBack(subscription)
+    return true
+  }
+
+  private func queue(
+    _ sync: ScopeSync, from session: ServerSession, on subscription: Subscription
+  ) {
+    subscription.host.content.seal()
+    subscription.queued.append(sync, session.submitter(of: sync, to: subscription))
+    let (queues, limit) = (session.subscriptions.all.lazy.map(\.queued), configuration.keptLimit)
+    if queues.reduce(0, { $0 + $1.count }) > limit.messages
+      || queues.reduce(0, { $0 + $1.bytes }) > limit.bytes
+    {
+      endWithWarning(session, "too many changes wait to be decided")
+    }
+  }
+
+  /// Answers a decided change set, and goes on with what has waited behind it.
+  func answer(_ set: UndecidedSet, _ result: ScopeHost.Result) {
+    if let subscription = set.subscription, subscription.isLive {
+      reply(to: set.sync, of: subscription.session, on: subscription, result)
+    }
+    takeQueued(behind: set)
+  }
+
+  /// Goes on with what has waited behind a decided change set.
+  func takeQueued(behind set: UndecidedSet) {
+    for subscription in set.heldBack { takeQueued(of: subscription) }
+  }
+
+  private func takeQueued(of subscription: Subscription) {
+    // The loop that is running goes on with it.
+    guard !subscription.takesQueued else { return }
+    subscription.takesQueued = true
+    defer { subscription.takesQueued = false }
+    while subscription.isLive, !subscription.queued.isEmpty,
+      subscription.host.undecided[subscription.sender] == nil
+    {
+      let (sync, submitter) = subscription.queued.removeFirst()
+      handle(sync, from: subscription.session, submitter, on: subscription)
+    }
+    guard subscription.isLive, !subscription.queued.isEmpty else { return }
+    subscription.host.undecided[subscription.sender]?.holdsBack(subscription)
+  }
+
+  /// Takes the change set of a session that has begun out, undecided, with what has waited behind it: its client's rights
+  /// are taken away.
+  ///
+  /// - Returns: the number of the first change set that is not decided.
+  @discardableResult
+  func dropUndecided(of subscription: Subscription) -> Int? {
+    var first = subscription.queued.first?.number
+    subscription.queued = SetQueue()
+    let set = subscription.host.undecided[subscription.sender]
+    if let set, !set.isAwaited(besides: subscription) {
+      first = set.sync.number
+      subscription.host.undecided[subscription.sender] = nil
+      set.drop()
+    }
+    return first
+  }
+}
+
+extension ScopeSync {
+  /// Returns the text of the fragments, and the checksum that tells the change set from another one with its number: that of
+  /// its fragments, and of the arguments of a procedure behind them.
+  func checkedText() -> (text: FragmentsText, checksum: UInt32) {
+    var text = self.text ?? FragmentsText(checksumming: fragments)
+    if text.checksum == nil { text = FragmentsText(checksumming: fragments) }
+    let checksum = text.checksum ?? 0
+    return (
+      text, arguments.map { FragmentsText.checksum(of: $0, extending: checksum) } ?? checksum
+    )
+  }
+
+  /// Makes the text of the fragments that ``checkedText()`` returns, for a change set that has a number.
+  mutating func writeText() {
+    if number != nil { text = FragmentsText(checksumming: fragments) }
+  }
+}

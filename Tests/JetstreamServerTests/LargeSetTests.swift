@@ -1,0 +1,351 @@
+import Foundation
+import Jetstream
+import Testing
+
+@testable import JetstreamServer
+
+/// Rules of a canvas whose name decides about new shapes.
+private func gateRules() -> ScopeRules {
+  var rules = ScopeRules()
+  rules.create(Shape.self, "The gate is closed") { _, shape in
+    shape.x < 100
+  }
+  rules.insert(into: \Canvas.shapes, "The gate is closed") { _, canvas, _ in
+    canvas.name != "closed"
+  }
+  rules.delete(Shape.self, "Shapes stay") { _, _ in false }
+  return rules
+}
+
+@Suite("Large change sets, judged in slices")
+struct LargeSetTests {
+  private let world: InMemoryWorld
+  private let shape = Shape()
+  private let client = UUID()
+
+  init() {
+    var configuration = ServerEngine.Configuration()
+    configuration.rules = { _ in gateRules() }
+    configuration.sliceSize = 4
+    world = InMemoryWorld(configuration: configuration)
+    world.judgesAtOnce = false
+    world.canvas.shapes.append(shape)
+    world.scope.flush()
+  }
+
+  private func peer(_ client: UUID? = nil, version: Int = 2) -> RawPeer {
+    let peer = RawPeer(world)
+    let spoken = version > 1 ? #""protocol":2,"# : ""
+    peer.send(
+      #"{"type":"SessionCreate","index":0,"version":"1.0.0",\#(spoken)"params":{"author":"ann"}}"#)
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas", client: client))))
+    return peer
+  }
+
+  private func change(_ model: ModelObject, _ properties: JSONObject) -> SyncFragment {
+    SyncFragment(
+      .change, uuid: model.uuid, className: model is Canvas ? "Canvas" : "Shape",
+      properties: properties)
+  }
+
+  /// Ten new shapes, with the same value, which the canvas is to hold.
+  private func additions(x: Int64, version: Int = 2) -> [SyncFragment] {
+    let uuids = (0..<10).map { _ in UUID() }
+    var insertion = change(world.canvas, [:])
+    if version == 1 {
+      let all = (world.canvas.shapes.map(\.uuid) + uuids).map { JSONValue.string($0.wireText) }
+      insertion.properties["shapes"] = .array(all)
+    } else {
+      insertion.operations["shapes"] = uuids.map { .insert($0, .end) }
+    }
+    return [insertion]
+      + uuids.map {
+        SyncFragment(.add, uuid: $0, className: "Shape", properties: ["x": .integer(x)])
+      }
+  }
+
+  private func name(_ name: String) -> SyncFragment {
+    change(world.canvas, ["name": .string(name)])
+  }
+
+  private func sync(
+    _ peer: RawPeer, _ fragments: [SyncFragment], number: Int? = nil
+  ) -> Message {
+    var sync = ScopeSync(scopeIndex: peer.scopeIndex, fragments: fragments)
+    sync.number = number
+    return peer.stamp(.scopeSync(sync))
+  }
+
+  /// Judges to the end. Returns the number of slices.
+  @discardableResult
+  private func judge() -> Int {
+    var count = 0
+    while world.judge() { count += 1 }
+    for case let peer as RawPeer in world.peers { peer.take() }
+    return count
+  }
+
+  private var isAllDecided: Bool {
+    world.server.hosts.values.allSatisfy { $0.undecided.isEmpty }
+  }
+
+  private func expectAllIsDecided() {
+    #expect(!world.judge())
+    #expect(isAllDecided)
+    #expect(world.server.work.judgements.isEmpty)
+  }
+
+  @Test("Others are answered between the slices of one that is denied", arguments: [1, 2])
+  func denied(version: Int) {
+    let (eve, bob) = (peer(version: version), peer())
+    #expect(eve.submit(additions(x: 100, version: version)).isEmpty)
+    for x in Int64(1)...3 {
+      #expect(world.judge())
+      #expect(bob.submit([change(shape, ["x": .integer(x)])]) == [FragmentReply()])
+    }
+    #expect(judge() > 5)
+    let replies = eve.messages.compactMap { message -> ScopeSyncReply? in
+      if case .scopeSyncReply(let reply) = message { reply } else { nil }
+    }
+    #expect(replies.count == 1 && replies[0].fragmentReplies.count == 11)
+    for reply in replies[0].fragmentReplies.dropFirst() {
+      #expect(reply.error == .rejected("The gate is closed") && reply.causedBy == nil)
+    }
+    #expect(replies[0].fragmentReplies[0].causedBy == 1)
+    #expect(shape.x == 3 && world.canvas.shapes.count == 1)
+    expectAllIsDecided()
+  }
+
+  @Test("One that is permitted is applied to the scope as it is by then", arguments: [1, 2])
+  func permitted(version: Int) {
+    let (ann, bob) = (peer(version: version), peer())
+    #expect(ann.submit(additions(x: 5, version: version)).isEmpty)
+    #expect(world.judge())
+    #expect(bob.submit([name("open")]) == [FragmentReply()])
+    judge()
+    #expect(world.canvas.shapes.count == 11 && world.canvas.name == "open")
+    #expect(bob.syncs.map(\.fragments.count) == [11])
+    expectAllIsDecided()
+  }
+
+  @Test("One that the slices have let through is denied if the scope has changed since")
+  func deniedAtLast() {
+    let (ann, bob) = (peer(), peer())
+    let message = sync(ann, additions(x: 5))
+    ann.send(message)
+    // The last step has what the slices have found.
+    while !isAllDecided {
+      _ = bob.submit([name("closed")])
+      world.judge()
+    }
+    judge()
+    let replies = ann.replies(to: message.index)
+    #expect(replies?.count == 11 && replies?.allSatisfy { $0.error != nil } == true)
+    #expect(world.canvas.shapes.count == 1)
+    expectAllIsDecided()
+  }
+
+  @Test("What was wrong in one slice stays rejected, and the rest is applied")
+  func partly() {
+    let ann = peer()
+    var fragments = additions(x: 5)
+    fragments.append(change(shape, ["x": "nonsense"]))
+    fragments.append(change(shape, ["label": "new"]))
+    let message = sync(ann, fragments)
+    ann.send(message)
+    judge()
+    let replies = ann.replies(to: message.index) ?? []
+    #expect(replies.map { $0.error == nil } == Array(repeating: true, count: 11) + [false, true])
+    #expect(world.canvas.shapes.count == 11 && shape.label == "new")
+    expectAllIsDecided()
+  }
+
+  @Test("All of an atomic one is rejected for one fragment")
+  func atomic() {
+    let ann = peer()
+    let fragments = additions(x: 5) + [change(shape, ["x": "nonsense"])]
+    let message = ann.stamp(
+      .scopeSync(ScopeSync(scopeIndex: ann.scopeIndex, fragments: fragments, atomic: true)))
+    ann.send(message)
+    judge()
+    let replies = ann.replies(to: message.index) ?? []
+    #expect(replies.count == 12 && replies.allSatisfy { $0.error != nil })
+    #expect(replies.first?.causedBy == 11 && world.canvas.shapes.count == 1)
+    expectAllIsDecided()
+  }
+
+  @Test("What a client sends behind it waits, and is decided in order", arguments: [1, 2])
+  func order(version: Int) {
+    let ann = peer(version: version)
+    let messages = [
+      sync(ann, additions(x: 5, version: version)), sync(ann, [name("a")]),
+      sync(ann, additions(x: 100, version: version)),
+      sync(ann, [name("b")]),
+    ]
+    for message in messages { ann.send(message) }
+    #expect(world.canvas.name == nil)
+    judge()
+    let answered = ann.messages.compactMap { message -> Int? in
+      if case .scopeSyncReply(let reply) = message { reply.replyTo } else { nil }
+    }
+    #expect(answered == messages.map(\.index))
+    #expect(world.canvas.name == "b" && world.canvas.shapes.count == 11)
+    expectAllIsDecided()
+  }
+
+  @Test(
+    "Another message with its number is refused, and the same one is answered once it is decided")
+  func sentAgain() {
+    let (first, second) = (peer(client), peer(client))
+    let fragments = additions(x: 5)
+    first.send(sync(first, fragments, number: 1))
+    #expect(world.judge())
+    let other = sync(second, [name("other")], number: 1)
+    second.send(other)
+    #expect(
+      second.replies(to: other.index)?.first?.error?.type == WireError.setNumberReused(1).type)
+    let again = sync(second, fragments, number: 1)
+    second.send(again)
+    judge()
+    #expect(second.replies(to: again.index)?.count == 11)
+    #expect(world.canvas.shapes.count == 11)
+    let late = sync(first, fragments, number: 1)
+    first.send(late)
+    #expect(first.replies(to: late.index)?.count == 11 && world.canvas.shapes.count == 11)
+    expectAllIsDecided()
+  }
+
+  @Test("It is decided without its session")
+  func left() {
+    let ann = peer(client)
+    ann.send(sync(ann, additions(x: 5), number: 1))
+    ann.send(ann.stamp(.scopeLeave(ScopeLeave(scopeIndex: ann.scopeIndex))))
+    judge()
+    #expect(world.canvas.shapes.count == 11)
+    expectAllIsDecided()
+  }
+
+  @Test("It is dropped when its client loses the scope, with what has waited behind it")
+  func lost() {
+    world.access = { _, _ in .decided(.success(.readWrite)) }
+    let ann = peer(client)
+    ann.send(sync(ann, additions(x: 5), number: 1))
+    ann.send(sync(ann, [name("behind")], number: 2))
+    #expect(world.judge())
+    world.server.changeAccess(
+      ann.token!, "Canvas", .failure(.rejected("Out")), now: world.now)
+    judge()
+    #expect(world.canvas.shapes.count == 1 && world.canvas.name == nil)
+    #expect(ann.messages.allSatisfy { if case .scopeSyncReply = $0 { false } else { true } })
+    expectAllIsDecided()
+  }
+
+  @Test("It is rejected if its session may only read by then")
+  func readOnly() {
+    world.access = { _, _ in .decided(.success(.readWrite)) }
+    let ann = peer()
+    let message = sync(ann, additions(x: 5))
+    ann.send(message)
+    #expect(world.judge())
+    world.server.changeAccess(ann.token!, "Canvas", .success(.readOnly), now: world.now)
+    judge()
+    #expect(
+      ann.replies(to: message.index)?.map(\.error?.type) == Array(repeating: "read-only", count: 11)
+    )
+    #expect(world.canvas.shapes.count == 1)
+    expectAllIsDecided()
+  }
+
+  @Test("It ends with its scope, and with its server")
+  func ended() {
+    let ann = peer()
+    ann.send(sync(ann, additions(x: 5)))
+    #expect(world.judge())
+    world.server.remove(world.scope, .rejected("Gone"))
+    #expect(!world.server.work.judgements.isEmpty)
+    judge()
+    #expect(world.canvas.shapes.count == 1)
+    expectAllIsDecided()
+    let other = LargeSetTests()
+    let bob = other.peer()
+    bob.send(other.sync(bob, other.additions(x: 5)))
+    other.world.server.stop()
+    while other.world.judge() {}
+    #expect(other.world.canvas.shapes.count == 1)
+  }
+
+  @Test("Sessions take turns, whatever each of them sends")
+  func turns() {
+    let more = Scope(name: "Other", root: Canvas(), ticker: .manual())
+    world.moreScopes["Other"] = more
+    world.server.host(more)
+    let (eve, bob) = (peer(), peer())
+    let greedy = eve.scopeIndex
+    eve.send(eve.stamp(.scopeFetch(ScopeFetch(name: "Other"))))
+    let messages = [
+      sync(eve, Array(repeating: name("x"), count: 40)), sync(bob, additions(x: 5)),
+    ]
+    let other = eve.stamp(
+      .scopeSync(
+        ScopeSync(scopeIndex: greedy, fragments: Array(repeating: name("x"), count: 40))))
+    eve.send(messages[0])
+    eve.send(other)
+    bob.send(messages[1])
+    var slices = 0
+    while bob.replies(to: messages[1].index) == nil {
+      #expect(world.judge())
+      slices += 1
+      bob.take()
+    }
+    eve.take()
+    #expect(eve.replies(to: messages[0].index) == nil && eve.replies(to: other.index) == nil)
+    judge()
+    #expect(eve.replies(to: messages[0].index) != nil && eve.replies(to: other.index) != nil)
+    expectAllIsDecided()
+  }
+
+  @Test("The slices find what a judgement in one piece finds", arguments: UInt64(1)...12)
+  func sameAsWhole(seed: UInt64) throws {
+    var source = FragmentSource(seed: seed)
+    let scope = Scope(name: "Plot", root: Plot(), ticker: .manual())
+    let schema = try ScopeSchema(ScopeSchema(of: Plot.self).json).schema
+    let document = Document(schema: schema, root: source.root)
+    let content: any HostedContent =
+      seed % 2 == 0 ? ModelContent(scope) : RowsContent(name: "Plot", document)
+    var rules = ScopeRules()
+    rules.create(Crop.self, "odd") { _, crop in crop.uuid.uuid.15 % 3 != 0 }
+    rules.delete(Crop.self, "even") { _, crop in crop.uuid.uuid.15 % 2 != 0 }
+    let host = ScopeHost(
+      content: content, epoch: "e", policy: .init(rules: RuleBook(rules)),
+      streamLimit: .init(sets: 100, bytes: 100_000))
+    _ = try content.restore([
+      SyncFragment(
+        .change, uuid: source.root, className: "Plot", properties: document.root.properties)
+    ])
+    let info = SessionInfo(
+      token: "t", connectionParams: [:], params: [:], version: "1.0.0", client: nil, request: nil)
+    var (rejected, accepted) = (0, 0)
+    for _ in 0..<60 {
+      let fragments = source.set(content.sharedState().map(\.uuid).sorted())
+      var submitter = ScopeHost.Submitter(
+        session: 1, proven: host.sequence, rebases: true, missed: [])
+      submitter.usesOperations = source.chance(0.7)
+      submitter.info = info
+      let isAtomic = source.chance(0.2)
+      let whole = host.judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
+      var judgement = Judgement(of: fragments, isAtomic: isAtomic, by: submitter, in: host)
+      var sliced: ScopeHost.Draft?
+      while sliced == nil {
+        var budget = WorkBudget(source.chance(0.5) ? 1 : 3)
+        sliced = judgement.advance(&budget, by: submitter, in: host)
+      }
+      #expect(sliced?.replies == whole.replies, "seed \(seed)")
+      #expect(sliced?.effective == whole.effective && sliced?.positions == whole.positions)
+      #expect(sliced?.isRejected == whole.isRejected && sliced?.before == whole.before)
+      rejected += whole.replies.count { $0.error != nil }
+      accepted += whole.positions.count
+      _ = host.submit(fragments, isAtomic: isAtomic, by: submitter)
+    }
+    #expect(rejected > 10 && accepted > 10)
+  }
+}
