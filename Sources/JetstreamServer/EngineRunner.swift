@@ -271,12 +271,12 @@ final class EngineRunner {
     Task.detached {
       await home.perform { runner in
         runner.engine.judge(now: runner.ticker.now)
-        if runner.engine.hasRoomForLargeSets { runner.makeRoom() }
+        if !runner.waitingForRoom.isEmpty, runner.engine.hasRoomForLargeSets { runner.makeRoom() }
       }
     }
   }
 
-  /// Waits until the large change sets that are being judged take no more memory than one message may.
+  /// Waits until the large change sets that are being judged have fewer bytes than the largest one may have.
   func waitForRoom() async {
     if engine.hasRoomForLargeSets { return }
     await withCheckedContinuation { waitingForRoom.append($0) }

@@ -2,7 +2,7 @@ import Foundation
 import Jetstream
 
 /// The links of the fragments of a submission to the additions of models that the scope does not have.
-struct FragmentLinks {
+final class FragmentLinks {
   /// The fragments that name an addition, by its index.
   var referrers = IndexLists()
   /// The additions that an addition would hold, by its index.
@@ -84,14 +84,16 @@ extension FragmentValidator {
 
   private mutating func noteReferrer(_ at: Int, to uuid: UUID) {
     guard let addition = additions[uuid] else { return }
+    let links = self.links ?? FragmentLinks()
+    self.links = links
     links.referrers.append(at, to: addition, of: fragments.count)
   }
 
   /// Rejects the fragments that refer to a rejected addition, and in turn the fragments that refer to additions
   /// rejected that way.
   mutating func rejectReferrers() {
-    let referrers = links.referrers
-    links.referrers = IndexLists()
+    guard let referrers = links?.referrers else { return }
+    links = nil
     // The first one comes last: what refers to several is rejected because of it.
     var open = fragments.indices.reversed().filter { isRejectedAddition($0) }
     while let addition = open.popLast() {
@@ -130,6 +132,8 @@ extension FragmentValidator {
   // MARK: Holders
 
   mutating func findHolders(_ part: Range<Int>) {
+    let links = self.links ?? FragmentLinks()
+    self.links = links
     for at in part where errors[at] == nil {
       guard let entry = accepted[at] else { continue }
       for member in entry.properties.members {
@@ -149,7 +153,7 @@ extension FragmentValidator {
       let holder = holder(fragments[at].uuid)
       for operations in entry.operations {
         for operation in operations.operations {
-          if case .insert(let uuid, _) = operation { note(uuid, heldBy: holder) }
+          if case .insert(let uuid, _) = operation { note(uuid, heldBy: holder, in: links) }
         }
       }
     }
@@ -167,7 +171,7 @@ extension FragmentValidator {
     return additions[uuid].map { .addition($0) } ?? .none
   }
 
-  private mutating func note(_ uuid: UUID, heldBy holder: Holder) {
+  private func note(_ uuid: UUID, heldBy holder: Holder, in links: FragmentLinks) {
     guard let addition = additions[uuid] else { return }
     switch holder {
     case .present: links.open.append(addition)
@@ -178,16 +182,16 @@ extension FragmentValidator {
 
   /// Rejects the additions that no model of the scope would hold after the submission.
   mutating func rejectUnheld() {
+    let links = self.links ?? FragmentLinks()
+    self.links = nil
     for (key, value) in links.last {
       let schema =
         content.model(key.uuid)?.classSchema ?? additions[key.uuid].flatMap { accepted[$0]?.schema }
         ?? keptSchema(key.uuid)
       guard let uuids = references(in: value, at: key.name, schema) else { continue }
       let holder = holder(key.uuid)
-      for uuid in uuids { note(uuid, heldBy: holder) }
+      for uuid in uuids { note(uuid, heldBy: holder, in: links) }
     }
-    let links = self.links
-    self.links = FragmentLinks()
     var isReached = Array(repeating: false, count: fragments.count)
     // Models without an object that are in the scope stay held. A submission may let go of one; that is no error.
     var open = links.open

@@ -42,8 +42,8 @@ struct FragmentValidator {
   /// The index of the fragment at which the walk goes on.
   private var position = 0
 
-  /// The links of the fragments to additions, while these are looked at.
-  var links = FragmentLinks()
+  /// The links of the fragments to additions, while these are looked at. An object, since most change sets add nothing.
+  var links: FragmentLinks?
   /// True once an addition was rejected, of a model that the scope does not have.
   private(set) var rejectsAdditions = false
 
@@ -69,7 +69,7 @@ struct FragmentValidator {
   mutating func advance(_ budget: inout WorkBudget) -> Bool {
     while walk != .none {
       if walk == .rules, budget.isSpent { return false }
-      let part = budget.take(from: position, to: fragments.count)
+      let part = budget.take(from: position, of: fragments)
       switch walk {
       case .additions: checkAdditions(part)
       case .changes: checkChanges(part)
@@ -88,10 +88,17 @@ struct FragmentValidator {
     return true
   }
 
-  /// Does all of the validation.
+  /// Does all of a validation that has not begun: the same walks, without a look at the budget.
   mutating func finish() {
-    var budget = WorkBudget.unlimited
-    while !advance(&budget) {}
+    let all = fragments.indices
+    checkAdditions(all)
+    checkChanges(all)
+    if unknown == .keep { findStandIns() }
+    checkValues(all)
+    if !objections.isEmpty { takeObjections(all) }
+    checkLinks()
+    checkRules()
+    walk = .none
   }
 
   private mutating func endWalk() {

@@ -164,7 +164,8 @@ extension ScopeHost {
 
   /// Notes, for each added model that the scope does not have, whether its addition was rejected.
   private func noteRejected(_ draft: Draft, isRejected: (Int) -> Bool) {
-    for (uuid, at) in draft.additions where !draft.unknownModels.contains(uuid) {
+    for (uuid, at) in draft.additions
+    where !draft.unknownModels.contains(uuid) && content.unknownModel(uuid) == nil {
       tombstones.note(addition: uuid, isRejected: isRejected(at), upTo: sequence + 1)
     }
   }

@@ -19,7 +19,7 @@ final class ScopeHost: ContentHost, ContentMemory {
     let rebases: Bool
     /// For a client that does not rebase: the properties of which it was sent values that it may not have seen when it
     /// submitted.
-    let missed: Set<PropertyKey>
+    var missed: Set<PropertyKey>
 
     /// The sequence up to which the client's WebSocket has received everything, if that is more than ``proven``.
     var received = 0
@@ -166,6 +166,7 @@ final class ScopeHost: ContentHost, ContentMemory {
 
   func entered(_ model: any HostedModel, byClient: Bool) {
     tombstones.noteReturn(of: model.uuid)
+    if !undecided.isEmpty { undecided.noteArrival(of: model.uuid) }
     states.note(model.uuid)
     if byClient { passage.noteArrival(model) }
   }

@@ -60,7 +60,7 @@ extension ServerEngine {
       replies: call.request.rejections ?? ScopeHost.rejectingAll(replies))
     if call.sync.arguments != nil { result.outcome = .failure(error, thrown: thrown) }
     if !call.submitter.usesOperations {
-      host.correct(&result, rejecting: fragments, call.submitter)
+      host.correct(&result, rejecting: fragments, call.currentSubmitter)
     }
     turn {
       keepDecision(on: call, in: host, result)

@@ -55,7 +55,7 @@ extension ServerEngine {
     if let session = call.session, session.subscriptions.access.isReadOnly(host) {
       throw WireError.readOnly
     }
-    var submitter = call.submitter
+    var submitter = call.currentSubmitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     let changes = call.sync.arguments == nil ? call.sync.fragments : nil
     try turn {

@@ -3,18 +3,26 @@ import Jetstream
 
 /// Large change sets, which are judged in slices so that others need not wait for them; see ``LargeSet``.
 extension ServerEngine {
-  /// Begins to judge a large change set.
-  func judge(_ set: LargeSet, of session: ServerSession) {
-    set.host.undecided[set.sender] = set
-    work.judgements.append(set, of: session.number)
-    askForTurn()
+  /// Returns true if a change set is judged in slices. A further one is judged in one piece when those that are being
+  /// judged have as many bytes as the largest one may have, so that their number is bounded whatever clients do.
+  func judgesInSlices(_ sync: ScopeSync) -> Bool {
+    sync.isLarger(than: 2 * configuration.sliceSize) && hasRoomForLargeSets
   }
 
   /// True unless the change sets that are being judged have as many bytes as the largest one may have. Cost: O(number of
   /// these change sets).
   package var hasRoomForLargeSets: Bool {
-    guard let most = configuration.limits.bytesPerChangeSet else { return true }
-    return work.judgements.bytes < most
+    work.judgements.bytes < configuration.limits.bytesPerChangeSet ?? 16 << 20
+  }
+
+  /// Begins to judge a large change set. Until it is decided, nothing more is read of its session.
+  func judge(_ set: LargeSet, of session: ServerSession) {
+    // A review of the app was asked, which may have ended either.
+    if set.host.hasEnded || set.session == nil { return set.drop() }
+    set.host.undecided[set.sender] = set
+    session.traffic.largeSets.append(set)
+    work.judgements.append(set, of: session.number)
+    askForTurn()
   }
 
   private func askForTurn() {
@@ -25,10 +33,10 @@ extension ServerEngine {
   package func judge(now: Duration) {
     self.now = now
     isHandling = true
-    if let set = work.judgements.next(), let findings = set.advance(configuration.sliceSize),
-      !set.isOver
-    {
-      decide(set, findings)
+    if let set = work.judgements.next() {
+      // The server's own changes come first in the order. Those who are told of them may end the change set.
+      set.host.content.seal()
+      if let findings = set.advance(configuration.sliceSize) { decide(set, findings) }
     }
     askForTurn()
     isHandling = false
@@ -37,19 +45,25 @@ extension ServerEngine {
 
   private func decide(_ set: LargeSet, _ findings: LargeSet.Findings) {
     let host = set.host
-    // The server's own changes come first in the order. Those who are told of them may end the change set.
-    host.content.seal()
-    if set.isOver { return }
+    let outcome = outcome(of: set, findings)
+    // Rules of the app were asked, which may have taken the rights away.
+    if set.isOver { return takeQueued(behind: set) }
+    // From here on it is decided: an observer of the change set that ends its session ends nothing of it.
+    host.undecided[set.sender] = nil
+    set.drop()
     let result = host.records.step {
-      let result = outcome(of: set, findings)
+      let result =
+        switch outcome {
+        case .rejected(let error): ScopeHost.Result(rejecting: set.sync, error)
+        case .judged(let draft, let objections):
+          apply(
+            set.sync, as: set.text, by: set.currentSubmitter, to: host,
+            judged: (draft, objections))
+        }
       let author = set.submitter.author.map { ($0.client, $0.number, set.checksum) }
       keep(result, of: author, in: host)
       return result
     }
-    // An observer of the change set may have taken the scope away: nobody is to be told then.
-    if set.isOver { return }
-    host.undecided[set.sender] = nil
-    set.drop()
     if let subscription = set.subscription, subscription.isLive { noteUnstored(subscription) }
     tell(result, of: set.session, in: host)
     if let subscription = set.subscription, subscription.isLive {
@@ -59,40 +73,31 @@ extension ServerEngine {
     takeQueued(behind: set)
   }
 
-  private func outcome(of set: LargeSet, _ findings: LargeSet.Findings) -> ScopeHost.Result {
-    let (sync, host) = (set.sync, set.host)
+  /// The outcome of a judgement, before anything is applied.
+  private enum Outcome {
+    /// All of it is rejected for a reason that has nothing to do with what it changes.
+    case rejected(WireError)
+    case judged(ScopeHost.Draft, objections: [Int: WireError])
+  }
+
+  private func outcome(of set: LargeSet, _ findings: LargeSet.Findings) -> Outcome {
     // The rights may have changed since it was sent.
-    if let session = set.session, session.subscriptions.access.isReadOnly(host) {
-      return ScopeHost.Result(rejecting: sync, .readOnly)
+    if let session = set.origin, !session.link.hasEnded,
+      session.subscriptions.access.isReadOnly(set.host)
+    {
+      return .rejected(.readOnly)
     }
     switch findings {
-    case .rejected(let draft):
-      return apply(sync, as: set.text, by: set.submitter, to: host, judged: (draft, [:]))
+    case .rejected(let draft): return .judged(draft, objections: [:])
     case .open(let judgement):
       // Others may have filled the scope meanwhile.
-      if let limit = limit(exceededBy: sync, of: set.bytes, in: host) {
-        return ScopeHost.Result(rejecting: sync, reached(limit))
+      if let limit = limit(exceededBy: set.sync, of: set.bytes, in: set.host) {
+        return .rejected(reached(limit))
       }
       let objections = judgement.objections
-      let draft = host.rest(of: judgement, by: set.submitter)
-      return apply(sync, as: set.text, by: set.submitter, to: host, judged: (draft, objections))
+      return .judged(
+        set.host.rest(of: judgement, by: set.currentSubmitter), objections: objections)
     }
-  }
-}
-
-extension ScopeSync {
-  /// Returns true if a change set has more than so many fragments, operations and elements of arrays. Cost: O(n) in these, up
-  /// to that number.
-  func isLarger(than size: Int) -> Bool {
-    var left = size - fragments.count
-    for index in fragments.indices {
-      if left < 0 { return true }
-      for entry in fragments[index].operations { left -= entry.operations.count }
-      for member in fragments[index].properties.members {
-        if case .array(let elements) = member.value { left -= elements.count }
-      }
-    }
-    return left < 0
   }
 }
 

@@ -22,9 +22,20 @@ extension ServerEngine {
       hooks.limitReached(.unstoredBytes)
       session.traffic.load.pause = max(session.traffic.load.pause, Self.storeTime)
     }
+    if isJudging(session) {
+      session.traffic.load.pause = max(session.traffic.load.pause, Self.judgingTime)
+    }
     let pause = session.traffic.charge(at: now, hooks.limitReached)
     session.expiresAt += pause
     return pause
+  }
+
+  /// The time after which a session with a large change set that is being judged is looked at again.
+  private static let judgingTime = Duration.milliseconds(20)
+
+  private func isJudging(_ session: ServerSession) -> Bool {
+    session.traffic.largeSets.removeAll(where: \.isOver)
+    return !session.traffic.largeSets.isEmpty
   }
 
   /// The time after which a session that waits for a scope's records to be stored is looked at again.
@@ -71,12 +82,14 @@ extension ServerEngine {
   /// session does not expire meanwhile.
   ///
   /// - Parameter isOver: true if that time is over.
-  /// - Returns: the time for which it is to rest on, since a scope's records are still not stored.
+  /// - Returns: the time for which it is to rest on, since a scope's records are still not stored, or a large change set of
+  ///   the session is still being judged.
   package func rests(on id: Int, isOver: Bool, now: Duration) -> Duration {
     self.now = now
     guard case .session(let session)? = connections[id] else { return .zero }
     keep(session, until: now + configuration.expiry)
-    return isOver && holdsBack(session) ? Self.storeTime : .zero
+    guard isOver else { return .zero }
+    return holdsBack(session) ? Self.storeTime : isJudging(session) ? Self.judgingTime : .zero
   }
 
   private func keep(_ session: ServerSession, until time: Duration) {

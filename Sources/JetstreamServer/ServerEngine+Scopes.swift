@@ -61,8 +61,13 @@ extension ServerEngine {
   func leave(_ host: ScopeHost, by sessions: some Sequence<ServerSession>, _ error: WireError) {
     for session in sessions.sorted(by: { $0.number < $1.number }) {
       refuseOpenFetches(of: host, by: session, error)
-      guard let subscription = session.subscriptions[host] else { continue }
+      guard let subscription = session.subscriptions[host] else {
+        // It may have left the scope with change sets that are not decided.
+        host.undecided.removeAll(of: session)
+        continue
+      }
       guard session.version > 1 else {
+        dropUndecided(of: subscription)
         end(session, code: 4097, reason: "scope \(host.content.name) is not served any more")
         continue
       }

@@ -58,7 +58,7 @@ extension ServerEngine {
       return call(name, arrival, as: text, checksum: checksum, on: subscription)
     }
     let error = objection(to: sync, as: text, from: session, in: host)
-    if error == nil, sync.procedure == nil, sync.isLarger(than: configuration.sliceSize) {
+    if error == nil, sync.procedure == nil, judgesInSlices(sync) {
       let set = LargeSet(
         sync, as: text, checksum: checksum, submitter(of: arrival, to: subscription), subscription)
       return judge(set, of: session)

@@ -24,7 +24,7 @@ extension ServerEngine {
         // It was decided before.
         return false
       } else {
-        // In the place of a call it would be one more that runs, as often as the client likes.
+        // In its place it would be one more that is begun, as often as the client likes.
         answer(sync, to: session, rejecting: .setNumberReused(number))
       }
       return true
@@ -69,7 +69,8 @@ extension ServerEngine {
       subscription.host.undecided[subscription.sender] == nil
     {
       let (sync, submitter) = subscription.queued.removeFirst()
-      handle(sync, from: subscription.session, submitter, on: subscription)
+      handle(
+        sync, from: subscription.session, submitter.updated(from: subscription), on: subscription)
     }
     guard subscription.isLive, !subscription.queued.isEmpty else { return }
     subscription.host.undecided[subscription.sender]?.holdsBack(subscription)

@@ -105,7 +105,7 @@ actor ServerShard {
     runner?.received(inputs, on: id)
   }
 
-  /// Waits until the large change sets that are being judged take no more memory than one message may.
+  /// Waits until the large change sets that are being judged have fewer bytes than the largest one may have.
   func waitForRoom() async { await runner?.waitForRoom() }
 
   func closed(_ id: Int) { runner?.closed(id) }

@@ -120,7 +120,13 @@ final class Subscription {
     // A sequence that the client has named in a later fetch counts as well.
     proven = max(proven, sent[count - 1].sequence)
     sent.removeFirst(count)
-    values.unacknowledgedWrites.acknowledge(upTo: index)
+    // What is told while change sets wait to be decided counts as missed by them, whenever the client acknowledges it.
+    if !isUndecided { values.unacknowledgedWrites.acknowledge(upTo: index) }
+  }
+
+  /// True while change sets of the client wait to be decided.
+  private var isUndecided: Bool {
+    !queued.isEmpty || takesQueued || (!host.undecided.isEmpty && host.undecided[sender] != nil)
   }
 
   /// Notes that the client has applied the order up to a sequence.

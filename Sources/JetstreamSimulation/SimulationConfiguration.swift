@@ -251,6 +251,8 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.oldServers = 0.2
     configuration.browsers = 2
     configuration.browserEdits = 0.12
+    // Browsers show what they are told over their own changes that are still being judged.
+    configuration.limits.sliceSize = 2
     return configuration
   }()
 

@@ -130,17 +130,23 @@ struct LargeSetTests {
 
   @Test("One that the slices have let through is denied if the scope has changed since")
   func deniedAtLast() {
+    // The same number of steps, whatever is in the scope.
+    let dry = LargeSetTests()
     let (ann, bob) = (peer(), peer())
+    let other = dry.peer()
+    other.send(dry.sync(other, dry.additions(x: 5)))
+    let slices = dry.judge()
+    #expect(slices > 5 && dry.world.canvas.shapes.count == 11)
     let message = sync(ann, additions(x: 5))
     ann.send(message)
-    // The last step has what the slices have found.
-    while !isAllDecided {
-      _ = bob.submit([name("closed")])
-      world.judge()
-    }
-    judge()
-    let replies = ann.replies(to: message.index)
-    #expect(replies?.count == 11 && replies?.allSatisfy { $0.error != nil } == true)
+    for _ in 1..<slices { #expect(world.judge()) }
+    #expect(!isAllDecided)
+    #expect(bob.submit([name("closed")]) == [FragmentReply()])
+    #expect(judge() == 1)
+    let replies = ann.replies(to: message.index) ?? []
+    #expect(
+      replies.count == 11
+        && replies.allSatisfy { $0.error == .rejected("The gate is closed") || $0.causedBy == 0 })
     #expect(world.canvas.shapes.count == 1)
     expectAllIsDecided()
   }
@@ -215,6 +221,171 @@ struct LargeSetTests {
     expectAllIsDecided()
   }
 
+  @Test("What is sent again while it waits behind one is answered once")
+  func waitingSentAgain() {
+    let ann = peer(client)
+    ann.send(sync(ann, additions(x: 5), number: 1))
+    let first = sync(ann, [name("a")], number: 2)
+    let other = sync(ann, [name("b")], number: 2)
+    let again = sync(ann, [name("a")], number: 2)
+    for message in [first, other, again] { ann.send(message) }
+    judge()
+    #expect(ann.replies(to: first.index) == nil)
+    #expect(ann.replies(to: again.index) == [FragmentReply()])
+    #expect(ann.replies(to: other.index)?.first?.error == .setNumberReused(2))
+    #expect(world.canvas.name == "a")
+    expectAllIsDecided()
+  }
+
+  @Test("What is sent again with a number does not take the place of what is judged")
+  func forged() throws {
+    let ann = peer(client)
+    ann.send(sync(ann, additions(x: 5), number: 1))
+    let set = try #require(world.server.hosts.values.first?.undecided.all.first)
+    let subscription = try #require(set.subscription)
+    // As if the checksums were the same.
+    var other = ScopeSync(index: 77, scopeIndex: 0, fragments: [name("other")])
+    other.number = 1
+    set.sent(again: other, on: subscription)
+    judge()
+    #expect(ann.replies(to: 77)?.count == 11)
+    #expect(world.canvas.shapes.count == 11 && world.canvas.name == nil)
+    expectAllIsDecided()
+  }
+
+  @Test("One that adds a model is judged again if another client adds it as something else")
+  func otherClass() {
+    let plot = Plot()
+    let scope = Scope(name: "Plot", root: plot, ticker: .manual())
+    world.moreScopes["Plot"] = scope
+    world.server.host(scope)
+    let (eve, bob) = (peer(), peer())
+    for peer in [eve, bob] { peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Plot")))) }
+    let added = UUID()
+    func addition(_ name: String) -> [SyncFragment] {
+      let holding = SyncFragment(
+        .change, uuid: plot.uuid, className: "Plot", properties: [:],
+        operations: ["crops": [.insert(added, .end)]])
+      return [holding, SyncFragment(.add, uuid: added, className: name, properties: [:])]
+    }
+    // Only a RareCrop has a price.
+    let prices = (Int64(0)..<20).map { number in
+      var change = SyncFragment(
+        .change, uuid: added, className: "RareCrop",
+        properties: ["price": ["a": .integer(number)]])
+      change.bases = ["price": [:]]
+      return change
+    }
+    let message = sync(eve, addition("RareCrop") + prices)
+    eve.send(message)
+    for _ in 0..<9 { #expect(world.judge()) }
+    #expect(bob.submit(addition("Crop")).map(\.error) == [nil, nil])
+    judge()
+    let replies = eve.replies(to: message.index) ?? []
+    #expect(replies.count == 22 && replies[1...].allSatisfy { $0.error != nil })
+    #expect(plot.crops.map(\.uuid) == [added] && !(plot.crops[0] is RareCrop))
+    expectAllIsDecided()
+  }
+
+  @Test("One that others add the models of, again and again, is rejected in the end")
+  func contested() {
+    let (eve, bob) = (peer(), peer())
+    let fragments = additions(x: 5)
+    let added = fragments[5].uuid
+    let message = sync(eve, fragments)
+    eve.send(message)
+    var rounds = 0
+    while eve.replies(to: message.index) == nil, rounds < 100 {
+      rounds += 1
+      var edit = change(world.canvas, [:])
+      edit.operations["shapes"] = [.insert(added, .end)]
+      #expect(bob.submit([edit, fragments[5]]).map(\.error) == [nil, nil])
+      let index = world.canvas.shapes.firstIndex { $0.uuid == added }
+      if let index { world.canvas.shapes.remove(at: index) }
+      world.scope.flush()
+      #expect(world.judge())
+      eve.take()
+    }
+    #expect(rounds == 4 && eve.replies(to: message.index)?.allSatisfy { $0.error != nil } == true)
+    expectAllIsDecided()
+  }
+
+  @Test("A rule that ends its session ends it undecided, and an observer of it does not")
+  func endedMeanwhile() {
+    for byRule in [true, false] {
+      let tests = LargeSetTests()
+      let ann = tests.peer()
+      let world = tests.world
+      let bob = tests.peer()
+      if byRule {
+        world.server.hosts.values.first?.policy.rules = RuleBook(
+          { () -> ScopeRules in
+            var rules = ScopeRules()
+            let token = ann.token!
+            nonisolated(unsafe) let server = world.server!
+            rules.create(Shape.self, "never") { _, _ in
+              server.endSession(token, telling: .rejected("Out"))
+              return true
+            }
+            return rules
+          }())
+      }
+      let observation = world.canvas.observeChangeImmediately(world, \.name) { world, _, _ in
+        if !byRule { world.server.endSession(ann.token!, telling: .rejected("Out")) }
+      }
+      ann.send(tests.sync(ann, tests.additions(x: 5) + [tests.name("x")]))
+      tests.judge()
+      #expect(ann.close != nil)
+      #expect(world.canvas.shapes.count == (byRule ? 1 : 11))
+      #expect(bob.syncs.count == (byRule ? 0 : 1))
+      tests.expectAllIsDecided()
+      withExtendedLifetime(observation) {}
+    }
+  }
+
+  @Test(
+    "What has left a scope, or has another version, is dropped with the rights", arguments: [1, 2])
+  func lostAfterLeaving(version: Int) {
+    world.access = { _, _ in .decided(.success(.readWrite)) }
+    let ann = peer(version: version)
+    ann.send(sync(ann, additions(x: 5, version: version)))
+    if version == 2 { ann.send(ann.stamp(.scopeLeave(ScopeLeave(scopeIndex: ann.scopeIndex)))) }
+    world.server.changeAccess(ann.token!, "Canvas", .failure(.rejected("Out")), now: world.now)
+    judge()
+    #expect(world.canvas.shapes.count == 1)
+    expectAllIsDecided()
+  }
+
+  @Test("Nothing more is read of a session until its large change set is decided")
+  func unread() {
+    let (ann, bob) = (peer(), peer())
+    ann.send(sync(ann, additions(x: 5)))
+    #expect(ann.link.pause > .zero)
+    bob.send(.ping(Ping(ack: 0)))
+    #expect(bob.link.pause == .zero)
+    #expect(world.server.rests(on: ann.link.id, isOver: true, now: world.now) > .zero)
+    judge()
+    #expect(world.server.rests(on: ann.link.id, isOver: true, now: world.now) == .zero)
+  }
+
+  @Test("A client that does not rebase is told again what others wrote over its waiting change")
+  func corrected() {
+    let (old, bob) = (peer(version: 1), peer())
+    old.acknowledge()
+    old.send(sync(old, additions(x: 5, version: 1) + [name("old")]))
+    #expect(world.judge())
+    #expect(bob.submit([name("new")]) == [FragmentReply()])
+    old.take()
+    #expect(old.syncs.last?.fragments.first?.properties["name"] == "new")
+    old.acknowledge()
+    judge()
+    // It shows "new", which the server does not have any more.
+    #expect(world.canvas.name == "old")
+    let told = old.syncs.flatMap(\.fragments).compactMap { $0.properties["name"] }
+    #expect(told == ["new", "old"])
+    expectAllIsDecided()
+  }
+
   @Test("It is decided without its session")
   func left() {
     let ann = peer(client)
@@ -276,31 +447,38 @@ struct LargeSetTests {
 
   @Test("Sessions take turns, whatever each of them sends")
   func turns() {
-    let more = Scope(name: "Other", root: Canvas(), ticker: .manual())
-    world.moreScopes["Other"] = more
-    world.server.host(more)
-    let (eve, bob) = (peer(), peer())
-    let greedy = eve.scopeIndex
-    eve.send(eve.stamp(.scopeFetch(ScopeFetch(name: "Other"))))
-    let messages = [
-      sync(eve, Array(repeating: name("x"), count: 40)), sync(bob, additions(x: 5)),
-    ]
-    let other = eve.stamp(
-      .scopeSync(
-        ScopeSync(scopeIndex: greedy, fragments: Array(repeating: name("x"), count: 40))))
-    eve.send(messages[0])
-    eve.send(other)
-    bob.send(messages[1])
+    let eve = peer()
+    let first = sync(eve, Array(repeating: name("x"), count: 40))
+    eve.send(first)
+    var others: [Message] = []
+    for number in 1...5 {
+      let scope = Scope(name: "Other\(number)", root: Canvas(), ticker: .manual())
+      world.moreScopes[scope.name] = scope
+      world.server.host(scope)
+      eve.send(eve.stamp(.scopeFetch(ScopeFetch(name: scope.name))))
+      let naming = SyncFragment(
+        .change, uuid: scope.root!.uuid, className: "Canvas", properties: ["name": "x"])
+      let other = sync(eve, Array(repeating: naming, count: 40))
+      others.append(other)
+      eve.send(other)
+    }
+    let alone = LargeSetTests()
+    let single = alone.peer()
+    single.send(alone.sync(single, alone.additions(x: 5)))
+    let needed = alone.judge()
+    let bob = peer()
+    let message = sync(bob, additions(x: 5))
+    bob.send(message)
     var slices = 0
-    while bob.replies(to: messages[1].index) == nil {
+    while bob.replies(to: message.index) == nil, slices < 1_000 {
       #expect(world.judge())
       slices += 1
       bob.take()
     }
-    eve.take()
-    #expect(eve.replies(to: messages[0].index) == nil && eve.replies(to: other.index) == nil)
+    // One for each of its own.
+    #expect(slices <= 2 * needed + 1)
     judge()
-    #expect(eve.replies(to: messages[0].index) != nil && eve.replies(to: other.index) != nil)
+    for message in [first] + others { #expect(eve.replies(to: message.index)?.count == 40) }
     expectAllIsDecided()
   }
 

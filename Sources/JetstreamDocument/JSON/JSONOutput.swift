@@ -50,7 +50,6 @@ package struct JSONOutput: ~Copyable {
     count += other.count
   }
 
-  /// Appends bytes as they are.
   /// Appends bytes that were written before once more.
   package mutating func append(copyOf range: Range<Int>) {
     if capacity - count < range.count { grow(by: range.count) }
@@ -58,6 +57,7 @@ package struct JSONOutput: ~Copyable {
     count += range.count
   }
 
+  /// Appends bytes as they are.
   package mutating func append(_ bytes: [UInt8]) {
     bytes.withUnsafeBufferPointer { append($0) }
   }

@@ -52,6 +52,7 @@ struct Judgement {
   }
 
   /// Goes on, in the host and for the submitter with which it has begun. Returns the draft once all is judged.
+  @inline(__always)
   mutating func advance(
     _ budget: inout WorkBudget, by submitter: ScopeHost.Submitter, in host: ScopeHost
   ) -> ScopeHost.Draft? {
@@ -62,16 +63,19 @@ struct Judgement {
           !found!.effective.isEmpty
         else { return take() }
         if budget.isSpent { return nil }
-        budget.take(found!.effective.count)
         search = ObjectionSearch(in: found!, by: submitter.info!, book, host: host)
       }
-      guard search!.advance(&budget) else { return nil }
-      if let problem = search!.problem {
+      // Taken out and put back: it is large, and a copy of it is retained field by field.
+      var search = self.search.take()!
+      guard search.advance(&budget) else {
+        self.search = search
+        return nil
+      }
+      if let problem = search.problem {
         problems.append(problem)
         found!.problems = problems
       }
-      let errors = search!.errors
-      search = nil
+      let errors = search.errors
       if errors.isEmpty { return take() }
       _ = take()
       objections.merge(errors) { first, _ in first }
@@ -95,29 +99,37 @@ struct Judgement {
   }
 
   /// Checks and merges the fragments that are not objected to so far. Returns true once that is done.
+  @inline(__always)
   private mutating func check(
     _ budget: inout WorkBudget, by submitter: ScopeHost.Submitter, in host: ScopeHost
   ) -> Bool {
     if isMerged { return true }
-    if validator == nil {
-      validator = FragmentValidator(
+    var validator =
+      self.validator.take()
+      ?? FragmentValidator(
         content: host.content, memory: host, unknown: host.unknown,
         takesOperations: submitter.usesOperations, fragments: fragments, objections: objections)
-    }
     if found == nil {
-      guard validator!.advance(&budget), !budget.isSpent else { return false }
-      found = host.beginDraft(from: validator!, isAtomic: isAtomic)
+      let isUnlimited = budget.isUnlimited
+      if isUnlimited { validator.finish() }
+      guard isUnlimited || validator.advance(&budget), !budget.isSpent else {
+        self.validator = validator
+        return false
+      }
+      found = host.beginDraft(from: validator, isAtomic: isAtomic)
       found!.problems = problems
       mergedCount = 0
     }
     if !found!.isRejected {
-      let part = budget.take(from: mergedCount, to: fragments.count)
-      host.merge(part, of: validator!, into: &found!, by: submitter)
+      let part = budget.take(from: mergedCount, of: fragments)
+      host.merge(part, of: validator, into: &found!, by: submitter)
       mergedCount = part.upperBound
-      guard mergedCount == fragments.count, !budget.isSpent else { return false }
-      host.complete(&found!, from: validator!, isAtomic: isAtomic, by: submitter)
+      guard mergedCount == fragments.count, !budget.isSpent else {
+        self.validator = validator
+        return false
+      }
+      host.complete(&found!, from: validator, isAtomic: isAtomic, by: submitter)
     }
-    validator = nil
     isMerged = true
     // A cause has no cause of its own: what refers to a fragment that falls with the first one falls with it, too.
     if let first = cause {

@@ -23,7 +23,9 @@ struct JudgementQueue {
 
   /// Returns true if a turn is to be asked for.
   mutating func asksForTurn() -> Bool {
-    if isTurnDue || isEmpty { return false }
+    if isTurnDue { return false }
+    letGo()
+    if isEmpty { return false }
     isTurnDue = true
     return true
   }
@@ -32,14 +34,18 @@ struct JudgementQueue {
   /// time; nil if there is none.
   mutating func next() -> LargeSet? {
     isTurnDue = false
-    for _ in sessions.indices {
-      let session = sessions.removeFirst()
-      let left = (sets[session] ?? []).filter { !$0.isOver }
+    letGo()
+    guard let session = sessions.first, let set = sets[session]?.first else { return nil }
+    sessions.append(sessions.removeFirst())
+    return set
+  }
+
+  /// Lets go of the change sets that are over.
+  private mutating func letGo() {
+    for (session, own) in sets where own.contains(where: \.isOver) {
+      let left = own.filter { !$0.isOver }
       sets[session] = left.isEmpty ? nil : left
-      guard let set = left.first else { continue }
-      sessions.append(session)
-      return set
     }
-    return nil
+    sessions.removeAll { [sets] in sets[$0] == nil }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Jetstream
 
 /// A large change set, which is judged in slices between which others have their turn.
@@ -14,6 +15,13 @@ final class LargeSet: UndecidedSet {
   private(set) var isOver = false
   /// Nil once nothing is to be judged any more.
   private var judgement: Judgement?
+  /// The models that fragments write, from the first time that a model has come into the scope meanwhile.
+  private lazy var written = Set(sync.fragments.map(\.uuid))
+  /// True if one of them has come into the scope since the last slice: it may be of another class than the slices took it
+  /// for.
+  private var isOutdated = false
+  /// The number of times that the judgement has begun again for that.
+  private var restarts = 0
 
   init(
     _ sync: ScopeSync, as text: FragmentsText?, checksum: UInt32,
@@ -31,6 +39,15 @@ final class LargeSet: UndecidedSet {
     judgement = nil
   }
 
+  /// Notes that a model has come into the scope.
+  func noteArrival(of uuid: UUID) {
+    if !isOver, written.contains(uuid) { isOutdated = true }
+  }
+
+  /// The number of times that a judgement begins again. Whoever makes others add the same models, over and over, is not to
+  /// have it judged for ever.
+  private static let mostRestarts = 3
+
   /// The result of the slices.
   enum Findings {
     /// Every fragment is rejected.
@@ -41,11 +58,19 @@ final class LargeSet: UndecidedSet {
 
   /// Judges the next slice. Returns nil unless it was the last one.
   func advance(_ amount: Int) -> Findings? {
-    // Rules of the app are asked meanwhile, which may have the change set taken out.
     guard !isOver, var judgement = self.judgement.take() else { return nil }
+    if isOutdated {
+      isOutdated = false
+      restarts += 1
+      if restarts > Self.mostRestarts { return .rejected(Self.contested(sync)) }
+      judgement.restart()
+    }
     var budget = WorkBudget(amount)
-    guard let draft = judgement.advance(&budget, by: submitter, in: host) else {
-      if !isOver { self.judgement = judgement }
+    // Rules of the app are asked, which may have the change set taken out.
+    let found = judgement.advance(&budget, by: submitter, in: host)
+    if isOver { return nil }
+    guard let draft = found else {
+      self.judgement = judgement
       return nil
     }
     if draft.isRejected || draft.accepted.isEmpty {
@@ -57,5 +82,13 @@ final class LargeSet: UndecidedSet {
     }
     judgement.restart()
     return .open(judgement)
+  }
+
+  private static func contested(_ sync: ScopeSync) -> ScopeHost.Draft {
+    let error = WireError.rejected("Others have added the same models again and again")
+    return ScopeHost.Draft(
+      errors: Dictionary(uniqueKeysWithValues: sync.fragments.indices.map { ($0, error) }),
+      additions: [:], unknownModels: [],
+      replies: sync.fragments.map { _ in FragmentReply(error: error) })
   }
 }

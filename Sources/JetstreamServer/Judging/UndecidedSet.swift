@@ -4,7 +4,7 @@ import Jetstream
 /// A change set that has begun and is not decided: a ``RunningCall`` or a ``LargeSet``.
 class UndecidedSet {
   let sender: UndecidedSets.Sender
-  /// The client's message; another one once the client has sent the change set again.
+  /// The client's message; with another index once the client has sent the change set again.
   private(set) var sync: ScopeSync
   /// The checksum of the change set and its arguments.
   let checksum: UInt32
@@ -21,21 +21,29 @@ class UndecidedSet {
   ) {
     (self.sync, self.checksum) = (sync, checksum)
     (self.submitter, self.subscription) = (submitter, subscription)
+    origin = subscription.session
     sender = subscription.sender
   }
+
+  /// The session that has sent it last, also if it has left the scope since.
+  private(set) weak var origin: ServerSession?
 
   /// The session that waits for the answer; nil while there is none.
   var session: ServerSession? { subscription.flatMap { $0.isLive ? $0.session : nil } }
 
   /// Notes that the client has sent the change set again. What comes late from an earlier session takes the answer from no
   /// other.
+  ///
+  /// What has begun stays what it was: another change set may have the same number and checksum, and was not judged.
   func sent(again sync: ScopeSync, on subscription: Subscription) {
     if let current = self.subscription, current.isLive,
       current.session.number > subscription.session.number
     {
       return
     }
-    (self.sync, self.subscription) = (sync, subscription)
+    (self.sync.index, self.sync.scopeIndex) = (sync.index, sync.scopeIndex)
+    self.subscription = subscription
+    origin = subscription.session
   }
 
   /// Notes that a subscription has change sets that wait for the decision.
@@ -51,11 +59,25 @@ class UndecidedSet {
 
   /// Ends it undecided.
   func drop() {}
+
+  /// The state of the session by now. What a client of version 1 was told since it has sent the change set, it shows over
+  /// it, so that it may have to be told again.
+  var currentSubmitter: ScopeHost.Submitter { submitter.updated(from: subscription) }
 }
 
 extension Subscription {
   /// The sender of the subscription's change sets.
   var sender: UndecidedSets.Sender {
     if session.version > 1, let client { .client(client) } else { .session(session.number) }
+  }
+}
+
+extension ScopeHost.Submitter {
+  /// Returns the submitter with what it may have missed by now; see ``Subscription/acknowledge(upTo:)``.
+  func updated(from subscription: Subscription?) -> ScopeHost.Submitter {
+    guard !rebases, let subscription, subscription.isLive else { return self }
+    var result = self
+    result.missed = subscription.values.unacknowledgedWrites.keys
+    return result
   }
 }

@@ -35,6 +35,20 @@ struct UndecidedSets {
       .sorted { ($0.request.deadline, $0.request.id) < ($1.request.deadline, $1.request.id) }
   }
 
+  /// Notes that a model has come into the scope.
+  func noteArrival(of uuid: UUID) {
+    for case let set as LargeSet in sets.values { set.noteArrival(of: uuid) }
+  }
+
+  /// Takes out what a session has sent, undecided, unless another session waits for the answer.
+  mutating func removeAll(of session: ServerSession) {
+    for (sender, set) in sets where set.submitter.session == session.number {
+      if let other = set.session, other !== session { continue }
+      sets[sender] = nil
+      set.drop()
+    }
+  }
+
   /// Takes all out, undecided.
   mutating func removeAll() {
     let sets = sets.values
@@ -55,7 +69,18 @@ struct SetQueue {
 
   var count: Int { sets.count }
 
+  /// Adds a change set. One that waits already, and that its client has sent again, is answered once, in its first place:
+  /// by its second one the client may have let the server forget the decision.
   mutating func append(_ sync: ScopeSync, _ submitter: ScopeHost.Submitter) {
+    if let number = sync.number, let at = sets.firstIndex(where: { $0.sync.number == number }) {
+      var known = sets[at].sync
+      (known.index, known.scopeIndex, known.decided) = (sync.index, sync.scopeIndex, sync.decided)
+      known.text = sync.text
+      if known == sync {
+        sets[at].sync = known
+        return
+      }
+    }
     sets.append((sync, submitter))
     bytes += Message.scopeSync(sync).roughSize
   }

@@ -1,21 +1,68 @@
-/// The amount of work that may be done before others have their turn, counted in fragments and differences: a clock would
-/// make a judgement depend on the machine.
+import Jetstream
+
+/// The amount of work that may be done before others have their turn, counted in fragments, operations, elements and
+/// differences: a clock would make a judgement depend on the machine.
+///
+/// Some steps are done in one piece, whatever they cost: all operations of one fragment, the consequences of rejections for
+/// other fragments, lost moves, and rules of properties.
 struct WorkBudget {
   private(set) var left: Int
+  /// True if it is never spent.
+  let isUnlimited: Bool
 
-  init(_ amount: Int) { left = amount }
+  /// Makes a budget.
+  init(_ amount: Int) { (left, isUnlimited) = (amount, false) }
 
-  static var unlimited: WorkBudget { WorkBudget(.max) }
+  private init() { (left, isUnlimited) = (.max, true) }
+
+  static var unlimited: WorkBudget { WorkBudget() }
 
   var isSpent: Bool { left <= 0 }
 
   /// Takes out what a walk from `position` to `end` costs, or as much of it as there is. Returns the part to walk now.
   mutating func take(from position: Int, to end: Int) -> Range<Int> {
+    if isUnlimited { return position..<end }
     let count = min(max(0, left), end - position)
     left -= count
     return position..<position + count
   }
 
+  /// Takes out what a walk over fragments costs, from `position` on, or as much of it as there is. Returns the part to walk
+  /// now.
+  mutating func take(from position: Int, of fragments: [SyncFragment]) -> Range<Int> {
+    if isUnlimited { return position..<fragments.count }
+    var end = position
+    while end < fragments.count, left > 0 {
+      left -= fragments[end].size
+      end += 1
+    }
+    return position..<end
+  }
+
   /// Takes out the cost of work that is done in one piece, even if that is more than there is.
-  mutating func take(_ amount: Int) { left -= amount }
+  mutating func take(_ amount: Int) { if !isUnlimited { left -= amount } }
+}
+
+extension SyncFragment {
+  /// The number of operations and of elements of arrays, and one for the fragment.
+  var size: Int {
+    var result = 1
+    for entry in operations { result += entry.operations.count }
+    for member in properties.members {
+      if case .array(let elements) = member.value { result += elements.count }
+    }
+    return result
+  }
+}
+
+extension ScopeSync {
+  /// Returns true if the sizes of the fragments come to more than a number. Cost: O(n) in the fragments, up to that number.
+  func isLarger(than size: Int) -> Bool {
+    var left = size - fragments.count
+    for index in fragments.indices {
+      if left < 0 { return true }
+      left -= fragments[index].size - 1
+    }
+    return left < 0
+  }
 }
