@@ -120,7 +120,7 @@ final class Subscription {
     // A sequence that the client has named in a later fetch counts as well.
     proven = max(proven, sent[count - 1].sequence)
     sent.removeFirst(count)
-    // What is told while change sets wait to be decided counts as missed by them, whenever the client acknowledges it.
+    // The changes that the client is told while its own wait count as missed by these, whenever it acknowledges them.
     if !isUndecided { values.unacknowledgedWrites.acknowledge(upTo: index) }
   }
 

@@ -3,8 +3,8 @@ import Jetstream
 
 /// A large change set, which is judged in slices between which others have their turn.
 ///
-/// What the slices find are reasons to reject fragments. If they leave nothing, that is the decision. Otherwise, what is left
-/// is judged in one piece, as the scope is by then: so nothing is accepted that was only permitted before.
+/// The slices find reasons to reject fragments. If they leave nothing, that is the decision. Otherwise, the rest is judged in
+/// one piece, as the scope is by then: so nothing is accepted that was only permitted before.
 final class LargeSet: UndecidedSet {
   unowned let host: ScopeHost
   /// The JSON text of the fragments, if it was made.
@@ -44,7 +44,7 @@ final class LargeSet: UndecidedSet {
     if !isOver, written.contains(uuid) { isOutdated = true }
   }
 
-  /// The number of times that a judgement begins again. Whoever makes others add the same models, over and over, is not to
+  /// The number of times that a judgement begins again, so that two sessions that add the same models over and over do not
   /// have it judged for ever.
   private static let mostRestarts = 3
 

@@ -34,7 +34,7 @@ class UndecidedSet {
   /// Notes that the client has sent the change set again. What comes late from an earlier session takes the answer from no
   /// other.
   ///
-  /// What has begun stays what it was: another change set may have the same number and checksum, and was not judged.
+  /// Only its index is taken over: another change set may have the same number and checksum, and was not judged.
   func sent(again sync: ScopeSync, on subscription: Subscription) {
     if let current = self.subscription, current.isLive,
       current.session.number > subscription.session.number
