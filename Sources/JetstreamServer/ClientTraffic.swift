@@ -29,8 +29,13 @@ struct ClientTraffic {
   var load = Load()
   /// True if the client has sent change sets to a scope that has too much that is not durable.
   var hasFilledScope = false
+  /// A large change set that is being judged; its scope keeps it.
+  struct Judged {
+    weak var set: LargeSet?
+  }
+
   /// The large change sets of the session that are being judged: while there are any, it is not read on.
-  var largeSets: [LargeSet] = []
+  var largeSets: [Judged] = []
   /// The time until which the client's connection is not to be read, also if it is another one by then.
   private(set) var heldUntil = Duration.zero
   /// The acknowledgements that the client gets before the next ping is due.

@@ -44,8 +44,8 @@ final class LargeSet: UndecidedSet {
     if !isOver, written.contains(uuid) { isOutdated = true }
   }
 
-  /// The number of times that a judgement begins again, so that two sessions that add the same models over and over do not
-  /// have it judged for ever.
+  /// The number of times that a judgement begins again. Then it is done in one piece: it would not end while others take out
+  /// its models and put them back.
   private static let mostRestarts = 3
 
   /// The result of the slices.
@@ -62,8 +62,8 @@ final class LargeSet: UndecidedSet {
     if isOutdated {
       isOutdated = false
       restarts += 1
-      if restarts > Self.mostRestarts { return .rejected(Self.contested(sync)) }
       judgement.restart()
+      if restarts > Self.mostRestarts { return .open(judgement) }
     }
     var budget = WorkBudget(amount)
     // Rules of the app are asked, which may have the change set taken out.
@@ -82,13 +82,5 @@ final class LargeSet: UndecidedSet {
     }
     judgement.restart()
     return .open(judgement)
-  }
-
-  private static func contested(_ sync: ScopeSync) -> ScopeHost.Draft {
-    let error = WireError.rejected("Others have added the same models again and again")
-    return ScopeHost.Draft(
-      errors: Dictionary(uniqueKeysWithValues: sync.fragments.indices.map { ($0, error) }),
-      additions: [:], unknownModels: [],
-      replies: sync.fragments.map { _ in FragmentReply(error: error) })
   }
 }

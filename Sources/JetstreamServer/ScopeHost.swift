@@ -146,7 +146,7 @@ final class ScopeHost: ContentHost, ContentMemory {
   func end() {
     hasEnded = true
     content.end()
-    undecided.removeAll()
+    for set in undecided.takeAll() { set.drop() }
     audience.removeAll()
     states = ScopeStates()
     // They know subscriptions, which know the host.

@@ -84,7 +84,25 @@ extension ServerEngine {
   /// The sessions and the names of their scopes in which the rights are known, of one principal or of all.
   package func knownAccess(of principal: String?) -> [(session: SessionInfo, name: String)] {
     sessions(of: principal).flatMap { session in
-      session.subscriptions.access.knownNames.map { (session.info, $0) }
+      let known = session.subscriptions.access.knownNames
+      let left = hosts.values.lazy.filter { !$0.undecided.left(by: session).isEmpty }
+        .map(\.content.name).filter { !known.contains($0) }
+      return (known + left.sorted()).map { (session.info, $0) }
+    }
+  }
+
+  /// Takes the rights that a session has in a scope from change sets that are not decided, if the session has left the scope
+  /// since it has sent them.
+  private func changeAccess(
+    _ session: ServerSession, left name: String, _ answer: Result<ScopeAccess, WireError>
+  ) {
+    for host in hosts.values where host.content.name == name {
+      for set in host.undecided.left(by: session) {
+        switch answer {
+        case .failure: drop(set, in: host)
+        case .success(let access): set.isReadOnly = access == .readOnly
+        }
+      }
     }
   }
 
@@ -103,7 +121,9 @@ extension ServerEngine {
     _ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>, now: Duration
   ) {
     self.now = now
-    guard let session = sessions[token], session.subscriptions.access[name] != nil else { return }
+    guard let session = sessions[token] else { return }
+    changeAccess(session, left: name, answer)
+    guard session.subscriptions.access[name] != nil else { return }
     // Also where the scope is still being opened: the session is refused then.
     session.subscriptions.access[name] = answer
     guard case .failure(let error) = answer,

@@ -182,7 +182,7 @@ extension ServerEngine {
     note(session, "is ended by the server: \(error)")
     for subscription in session.subscriptions.all { dropUndecided(of: subscription) }
     // It may have left scopes with change sets that are not decided.
-    for host in hosts.values { host.undecided.removeAll(of: session) }
+    for host in hosts.values { dropUndecided(of: session, in: host) }
     end(session, code: 4096, reason: CloseReason.text(error))
     if !isHandling { flush() }
     return true

@@ -52,7 +52,7 @@ extension ServerEngine {
     guard let call = host.undecided.call(of: request) else {
       throw CancellationError()
     }
-    if let session = call.session, session.subscriptions.access.isReadOnly(host) {
+    if call.isReadOnly || call.session?.subscriptions.access.isReadOnly(host) == true {
       throw WireError.readOnly
     }
     var submitter = call.currentSubmitter

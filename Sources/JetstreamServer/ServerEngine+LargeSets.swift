@@ -12,7 +12,7 @@ extension ServerEngine {
   /// True unless the change sets that are being judged have as many bytes as the largest one may have. Cost: O(number of
   /// these change sets).
   package var hasRoomForLargeSets: Bool {
-    work.judgements.bytes < configuration.limits.bytesPerChangeSet ?? 16 << 20
+    work.judgements.bytes < max(1, configuration.limits.bytesPerChangeSet ?? 16 << 20)
   }
 
   /// Begins to judge a large change set. Until it is decided, nothing more is read of its session.
@@ -20,7 +20,7 @@ extension ServerEngine {
     // A review of the app was asked, which may have ended either.
     if set.host.hasEnded || set.session == nil { return set.drop() }
     set.host.undecided[set.sender] = set
-    session.traffic.largeSets.append(set)
+    session.traffic.largeSets.append(ClientTraffic.Judged(set: set))
     work.judgements.append(set, of: session.number)
     askForTurn()
   }
@@ -82,9 +82,7 @@ extension ServerEngine {
 
   private func outcome(of set: LargeSet, _ findings: LargeSet.Findings) -> Outcome {
     // The rights may have changed since it was sent.
-    if let session = set.origin, !session.link.hasEnded,
-      session.subscriptions.access.isReadOnly(set.host)
-    {
+    if set.isReadOnly || set.session?.subscriptions.access.isReadOnly(set.host) == true {
       return .rejected(.readOnly)
     }
     switch findings {

@@ -34,7 +34,7 @@ extension ServerEngine {
   private static let judgingTime = Duration.milliseconds(20)
 
   private func isJudging(_ session: ServerSession) -> Bool {
-    session.traffic.largeSets.removeAll(where: \.isOver)
+    session.traffic.largeSets.removeAll { $0.set?.isOver ?? true }
     return !session.traffic.largeSets.isEmpty
   }
 

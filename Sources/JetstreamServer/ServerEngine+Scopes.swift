@@ -63,7 +63,7 @@ extension ServerEngine {
       refuseOpenFetches(of: host, by: session, error)
       guard let subscription = session.subscriptions[host] else {
         // It may have left the scope with change sets that are not decided.
-        host.undecided.removeAll(of: session)
+        dropUndecided(of: session, in: host)
         continue
       }
       guard session.version > 1 else {

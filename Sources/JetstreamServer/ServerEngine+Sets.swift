@@ -127,7 +127,8 @@ extension ServerEngine {
   func submitter(of arrival: Arrival, to subscription: Subscription) -> ScopeHost.Submitter {
     arrival.session.takeProbed(at: now)
     subscription.host.content.seal()
-    return arrival.submitter ?? arrival.session.submitter(of: arrival.sync, to: subscription)
+    return arrival.submitter?.updated(from: subscription)
+      ?? arrival.session.submitter(of: arrival.sync, to: subscription)
   }
 
   /// Applies what is accepted of a change set. Its record is not made yet.

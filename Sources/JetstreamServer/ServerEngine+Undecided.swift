@@ -69,8 +69,7 @@ extension ServerEngine {
       subscription.host.undecided[subscription.sender] == nil
     {
       let (sync, submitter) = subscription.queued.removeFirst()
-      handle(
-        sync, from: subscription.session, submitter.updated(from: subscription), on: subscription)
+      handle(sync, from: subscription.session, submitter, on: subscription)
     }
     guard subscription.isLive, !subscription.queued.isEmpty else { return }
     subscription.host.undecided[subscription.sender]?.holdsBack(subscription)
@@ -87,10 +86,21 @@ extension ServerEngine {
     let set = subscription.host.undecided[subscription.sender]
     if let set, !set.isAwaited(besides: subscription) {
       first = set.sync.number
-      subscription.host.undecided[subscription.sender] = nil
-      set.drop()
+      drop(set, in: subscription.host)
     }
     return first
+  }
+
+  /// Takes out what a session has sent to a scope that it has left since, undecided.
+  func dropUndecided(of session: ServerSession, in host: ScopeHost) {
+    for set in host.undecided.left(by: session) { drop(set, in: host) }
+  }
+
+  /// Takes a change set out, undecided, and goes on with what other sessions have waiting behind it.
+  func drop(_ set: UndecidedSet, in host: ScopeHost) {
+    host.undecided[set.sender] = nil
+    set.drop()
+    takeQueued(behind: set)
   }
 }
 

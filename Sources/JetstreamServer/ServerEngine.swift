@@ -83,7 +83,7 @@ package final class ServerEngine {
       host.audience.removeAll()
       host.states = ScopeStates()
       host.records.forgetWaiting()
-      host.undecided.removeAll()
+      for set in host.undecided.takeAll() { set.drop() }
       host.onLocalChanges = nil
     }
   }

@@ -67,8 +67,7 @@ struct SubscriptionTable {
 
   mutating func remove(_ subscription: Subscription) {
     subscriptions[subscription.index] = nil
-    // A change set that is not decided yet may still lose its rights.
-    if subscription.host.undecided[subscription.sender] == nil { access.forget(subscription.host) }
+    access.forget(subscription.host)
     _ = closeFetches(of: subscription.host)
   }
 

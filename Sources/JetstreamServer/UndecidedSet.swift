@@ -27,6 +27,8 @@ class UndecidedSet {
 
   /// The session that has sent it last, also if it has left the scope since.
   private(set) weak var origin: ServerSession?
+  /// True if that session may only read the scope by now, which it has left.
+  var isReadOnly = false
 
   /// The session that waits for the answer; nil while there is none.
   var session: ServerSession? { subscription.flatMap { $0.isLive ? $0.session : nil } }

@@ -40,20 +40,16 @@ struct UndecidedSets {
     for case let set as LargeSet in sets.values { set.noteArrival(of: uuid) }
   }
 
-  /// Takes out what a session has sent, undecided, unless another session waits for the answer.
-  mutating func removeAll(of session: ServerSession) {
-    for (sender, set) in sets where set.submitter.session == session.number {
-      if let other = set.session, other !== session { continue }
-      sets[sender] = nil
-      set.drop()
-    }
+  /// Returns those that a session has sent last, and for which no session waits any more.
+  func left(by session: ServerSession) -> [UndecidedSet] {
+    if sets.isEmpty { return [] }
+    return sets.values.filter { $0.origin === session && $0.session == nil }
   }
 
-  /// Takes all out, undecided.
-  mutating func removeAll() {
-    let sets = sets.values
-    self.sets = [:]
-    for set in sets { set.drop() }
+  /// Takes all out. They are to be dropped when this is over: that runs code of the app.
+  mutating func takeAll() -> [UndecidedSet] {
+    defer { sets = [:] }
+    return Array(sets.values)
   }
 }
 
@@ -77,6 +73,7 @@ struct SetQueue {
       (known.index, known.scopeIndex, known.decided) = (sync.index, sync.scopeIndex, sync.decided)
       known.text = sync.text
       if known == sync {
+        bytes += Message.scopeSync(known).roughSize - Message.scopeSync(sets[at].sync).roughSize
         sets[at].sync = known
         return
       }

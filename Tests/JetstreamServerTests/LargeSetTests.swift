@@ -27,7 +27,11 @@ struct LargeSetTests {
     var configuration = ServerEngine.Configuration()
     configuration.rules = { _ in gateRules() }
     configuration.sliceSize = 4
-    world = InMemoryWorld(configuration: configuration)
+    self.init(InMemoryWorld(configuration: configuration))
+  }
+
+  private init(_ world: InMemoryWorld) {
+    self.world = world
     world.judgesAtOnce = false
     world.canvas.shapes.append(shape)
     world.scope.flush()
@@ -255,6 +259,15 @@ struct LargeSetTests {
 
   @Test("One that adds a model is judged again if another client adds it as something else")
   func otherClass() {
+    let slices = LargeSetTests().addedAsAnother(after: nil)
+    #expect(slices > 15)
+    // The last one has decided it.
+    for cut in 0..<slices { _ = LargeSetTests().addedAsAnother(after: cut) }
+  }
+
+  /// Sends a change set that adds a model, and has another client add it as one of another class after a number of slices.
+  /// Returns the number of slices.
+  private func addedAsAnother(after cut: Int?) -> Int {
     let plot = Plot()
     let scope = Scope(name: "Plot", root: plot, ticker: .manual())
     world.moreScopes["Plot"] = scope
@@ -278,16 +291,18 @@ struct LargeSetTests {
     }
     let message = sync(eve, addition("RareCrop") + prices)
     eve.send(message)
-    for _ in 0..<9 { #expect(world.judge()) }
+    guard let cut else { return judge() }
+    for _ in 0..<cut { #expect(world.judge()) }
     #expect(bob.submit(addition("Crop")).map(\.error) == [nil, nil])
-    judge()
+    let more = judge()
     let replies = eve.replies(to: message.index) ?? []
-    #expect(replies.count == 22 && replies[1...].allSatisfy { $0.error != nil })
-    #expect(plot.crops.map(\.uuid) == [added] && !(plot.crops[0] is RareCrop))
+    #expect(replies.count == 22 && replies.dropFirst().allSatisfy { $0.error != nil }, "\(cut)")
+    #expect(plot.crops.map(\.uuid) == [added] && !(plot.crops[0] is RareCrop), "\(cut)")
     expectAllIsDecided()
+    return cut + more
   }
 
-  @Test("One that others add the models of, again and again, is rejected in the end")
+  @Test("One that others add the models of, again and again, is judged in one piece in the end")
   func contested() {
     let (eve, bob) = (peer(), peer())
     let fragments = additions(x: 5)
@@ -306,7 +321,8 @@ struct LargeSetTests {
       #expect(world.judge())
       eve.take()
     }
-    #expect(rounds == 4 && eve.replies(to: message.index)?.allSatisfy { $0.error != nil } == true)
+    #expect(rounds == 4 && eve.replies(to: message.index)?.allSatisfy { $0.error == nil } == true)
+    #expect(world.canvas.shapes.count == 11)
     expectAllIsDecided()
   }
 
@@ -354,6 +370,81 @@ struct LargeSetTests {
     judge()
     #expect(world.canvas.shapes.count == 1)
     expectAllIsDecided()
+  }
+
+  @Test(
+    "The rights of a session that has left count until it is decided, and are asked for again then")
+  func rightsAfterLeaving() {
+    for access in [ScopeAccess.readOnly, .readWrite] {
+      let tests = LargeSetTests()
+      let world = tests.world
+      var asked = 0
+      world.access = { _, _ in
+        asked += 1
+        return .decided(.success(.readWrite))
+      }
+      let ann = tests.peer()
+      ann.send(tests.sync(ann, tests.additions(x: 5)))
+      ann.send(ann.stamp(.scopeLeave(ScopeLeave(scopeIndex: ann.scopeIndex))))
+      #expect(world.server.knownAccess(of: nil).map(\.name) == ["Canvas"])
+      world.server.changeAccess(ann.token!, "Canvas", .success(access), now: world.now)
+      tests.judge()
+      #expect(world.canvas.shapes.count == (access == .readOnly ? 1 : 11))
+      #expect(asked == 1 && world.server.knownAccess(of: nil).isEmpty)
+      ann.send(ann.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+      #expect(asked == 2)
+      tests.expectAllIsDecided()
+    }
+  }
+
+  @Test("It ends with the session that has sent it last")
+  func endedWithTheLast() {
+    let (first, second) = (peer(client), peer(client))
+    let fragments = additions(x: 5)
+    first.send(sync(first, fragments, number: 1))
+    second.send(sync(second, fragments, number: 1))
+    #expect(world.judge())
+    second.send(second.stamp(.scopeLeave(ScopeLeave(scopeIndex: second.scopeIndex))))
+    #expect(world.server.endSession(second.token!, telling: .rejected("Out")))
+    judge()
+    #expect(world.canvas.shapes.count == 1)
+    expectAllIsDecided()
+  }
+
+  @Test(
+    "A waiting change of a client that does not rebase comes behind what the app has not told yet")
+  func correctedForTheApp() {
+    let old = peer(version: 1)
+    old.acknowledge()
+    let observation = world.scope.onRemoteChanges.listen { [world] _ in
+      if world.canvas.name == nil { world.canvas.name = "app" }
+    }
+    old.send(sync(old, additions(x: 5, version: 1)))
+    old.send(sync(old, [name("old")]))
+    judge()
+    #expect(world.canvas.name == "old")
+    let told = old.syncs.flatMap(\.fragments).compactMap { $0.properties["name"] }
+    #expect(told == ["app", "old"])
+    expectAllIsDecided()
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test("A further one is judged in one piece when those that are being judged take enough memory")
+  func bounded() {
+    var configuration = ServerEngine.Configuration()
+    configuration.sliceSize = 4
+    configuration.limits.bytesPerChangeSet = 4_000
+    let world = InMemoryWorld(configuration: configuration)
+    world.judgesAtOnce = false
+    let tests = LargeSetTests(world)
+    let peers = (0..<4).map { _ in tests.peer() }
+    for peer in peers { peer.send(tests.sync(peer, tests.additions(x: 5))) }
+    let waiting = world.server.hosts.values.reduce(0) { $0 + $1.undecided.all.count }
+    #expect(waiting > 0 && waiting < 4 && !world.server.hasRoomForLargeSets)
+    #expect(world.canvas.shapes.count == 1 + 10 * (4 - waiting))
+    tests.judge()
+    #expect(world.server.hasRoomForLargeSets && world.canvas.shapes.count == 41)
+    tests.expectAllIsDecided()
   }
 
   @Test("Nothing more is read of a session until its large change set is decided")
