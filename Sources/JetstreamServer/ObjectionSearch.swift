@@ -103,8 +103,8 @@ struct ObjectionSearch {
     while errors.count < positions.count {
       if budget.isSpent { return false }
       budget.take(1)
-      let departure = differences!.nextDeparture { [errors, positions] fragments in
-        !errors.isEmpty && fragments.allSatisfy { errors[positions[$0]] != nil }
+      let departure = differences!.nextDeparture { [errors, positions] in
+        Self.areRejected($0, errors, positions)
       }
       guard let departure else { break }
       judge(departure)
@@ -113,12 +113,14 @@ struct ObjectionSearch {
     return true
   }
 
-  private func areRejected(_ fragments: FragmentIndices) -> Bool {
+  private static func areRejected(
+    _ fragments: FragmentIndices, _ errors: [Int: WireError], _ positions: [Int]
+  ) -> Bool {
     !errors.isEmpty && fragments.allSatisfy { errors[positions[$0]] != nil }
   }
 
   private mutating func judge(_ difference: borrowing Difference) {
-    if areRejected(difference.fragments) { return }
+    if Self.areRejected(difference.fragments, errors, positions) { return }
     guard let error = book.objection(to: difference, asking: &question) else { return }
     if case .created = difference.kind, difference.model.addition != nil {
       denied.insert(difference.model.uuid)

@@ -83,9 +83,10 @@ extension ServerEngine {
 
   /// The sessions and the names of their scopes in which the rights are known, of one principal or of all.
   package func knownAccess(of principal: String?) -> [(session: SessionInfo, name: String)] {
-    sessions(of: principal).flatMap { session in
+    let busy = hosts.values.filter { !$0.undecided.isEmpty }
+    return sessions(of: principal).flatMap { session in
       let known = session.subscriptions.access.knownNames
-      let left = hosts.values.lazy.filter { !$0.undecided.left(by: session).isEmpty }
+      let left = busy.lazy.filter { !$0.undecided.left(by: session).isEmpty }
         .map(\.content.name).filter { !known.contains($0) }
       return (known + left.sorted()).map { (session.info, $0) }
     }

@@ -12,6 +12,10 @@ class UndecidedSet {
   let submitter: ScopeHost.Submitter
   /// The subscription that waits for the answer; nil while there is none.
   private(set) weak var subscription: Subscription?
+  /// The session that has sent it last, also if it has left the scope since.
+  private(set) weak var origin: ServerSession?
+  /// True if that session may only read the scope by now, which it has left.
+  var isReadOnly = false
   /// The subscriptions with change sets that wait for the decision.
   private(set) var heldBack: [Subscription] = []
 
@@ -24,11 +28,6 @@ class UndecidedSet {
     origin = subscription.session
     sender = subscription.sender
   }
-
-  /// The session that has sent it last, also if it has left the scope since.
-  private(set) weak var origin: ServerSession?
-  /// True if that session may only read the scope by now, which it has left.
-  var isReadOnly = false
 
   /// The session that waits for the answer; nil while there is none.
   var session: ServerSession? { subscription.flatMap { $0.isLive ? $0.session : nil } }

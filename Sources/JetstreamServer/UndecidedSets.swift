@@ -68,7 +68,9 @@ struct SetQueue {
   /// Adds a change set. One that waits already, and that its client has sent again, is answered once, in its first place:
   /// by its second one the client may have let the server forget the decision.
   mutating func append(_ sync: ScopeSync, _ submitter: ScopeHost.Submitter) {
-    if let number = sync.number, let at = sets.firstIndex(where: { $0.sync.number == number }) {
+    if let number = sync.number, let last = sets.last?.sync.number, number <= last,
+      let at = sets.firstIndex(where: { $0.sync.number == number })
+    {
       var known = sets[at].sync
       (known.index, known.scopeIndex, known.decided) = (sync.index, sync.scopeIndex, sync.decided)
       known.text = sync.text

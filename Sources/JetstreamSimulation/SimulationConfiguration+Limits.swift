@@ -27,7 +27,7 @@ extension SimulationConfiguration {
     public var streamStates = 2
     /// The number of clients without a session whose decisions the server remembers.
     public var rememberedClients = 100_000
-    /// The size above which the server judges a change set in slices, and that of each slice: in fragments, operations and
+    /// The size of the slices in which the server judges a change set of more than two of them, in fragments, operations and
     /// elements.
     public var sliceSize = 1_000
     /// The number of its own change sets that a client remembers, to notice when others overwrite

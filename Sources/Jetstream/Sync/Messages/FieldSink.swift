@@ -108,8 +108,10 @@ extension JSONOutput: FieldSink {
       let start = count
       if replies[place].isPlain {
         append(fixed: "{}")
-      } else if place > 0, replies[place] == replies[place - 1] {
-        // One reason may reject thousands of fragments.
+      } else if place > 0, replies[place].modifications == nil,
+        replies[place] == replies[place - 1]
+      {
+        // One reason may reject thousands of fragments. Equal values may be written in different ways.
         append(copyOf: last)
       } else {
         JSONWriter.write(replies[place].json, sorted: false, to: &self)
