@@ -96,6 +96,7 @@ final class SimulatedClient {
     configuration.limits.acknowledgeAfter.messages = limits.acknowledgeAfter
     configuration.limits.sendWindow.messages = limits.sendWindow
     configuration.limits.ownWrites = limits.ownWrites
+    configuration.limits.departedModels = limits.departedModels
     configuration.limits.pausedLimit.messages = limits.pausedMessages
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)

@@ -44,6 +44,8 @@ extension SimulationConfiguration {
     configuration.calls = calling.pick(from: [0, 0.02, 0.08])!
     var slicing = SimulationRandom(seed: seed, branch: 27)
     if slicing.chance(0.5) { configuration.limits.sliceSize = slicing.number(in: 1...6) }
+    var leaving = SimulationRandom(seed: seed, branch: 28)
+    if leaving.chance(0.5) { configuration.limits.departedModels = leaving.number(in: 0...8) }
     configuration.opening = 0.4
     configuration.closings = random.pick(from: [0, 0.01, 0.05])!
     if random.chance(0.4) {

@@ -106,7 +106,7 @@ public struct SimulationWorld: Sendable {
   }
 
   /// The worlds that come with the simulation.
-  public static let all = [workshop, garden]
+  public static let all = [workshop, garden, hall]
 
   private static func app<App>(_ memory: Any) -> App {
     guard let app = memory as? App else { preconditionFailure("The app is no \(App.self).") }

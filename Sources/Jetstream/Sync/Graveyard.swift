@@ -13,11 +13,15 @@ struct Graveyard {
   }
 
   private var entries: [UUID: Entry] = [:]
-  private var pruneAt = 1024
+  /// The number of models below which none is dropped.
+  private let limit: Int
+  private var pruneAt: Int
   /// The values that other replicas have of models that the app has put back, until a change set adds these models.
   var putBack: [UUID: JSONObject] = [:]
   /// The models that remote changes have brought back, with their confirmed values, until they get these values.
   var revived: [UUID: JSONObject] = [:]
+
+  init(limit: Int = 1024) { (self.limit, pruneAt) = (limit, limit) }
 
   var count: Int { entries.count }
 
@@ -79,22 +83,32 @@ struct Graveyard {
   /// Drops all models that have left.
   mutating func removeAll() {
     if !entries.isEmpty { entries = [:] }
-    pruneAt = 1024
+    pruneAt = limit
   }
 
   /// Drops models that nothing refers to any more, once there are many: keeps the models that `references` names,
-  /// and what they hold.
+  /// and what they hold, here or at other replicas.
+  ///
+  /// A model that other replicas still hold has to stay: they may move it to where it stays, and need not add it for that.
   mutating func prune(references: () -> Set<UUID>) {
     guard entries.count > pruneAt else { return }
     var kept: [UUID: Entry] = [:]
     var open = Array(references())
+    for values in [putBack.values, revived.values].joined() {
+      for (_, value) in values { value.forEachUUID { open.append($0) } }
+    }
     while let uuid = open.popLast() {
       guard let entry = entries[uuid], kept.updateValue(entry, forKey: uuid) == nil else {
         continue
       }
       entry.model.ensureRecord().forEachChild { child, _ in open.append(child.uuid) }
+      // What the app took out of the model shortly before the model left is in no change set.
+      let schema = entry.model.schema.data
+      for (key, value) in entry.values where schema[wireName: key]?.kind != .plain {
+        value.forEachUUID { open.append($0) }
+      }
     }
     entries = kept
-    pruneAt = max(1024, kept.count * 2)
+    pruneAt = max(limit, kept.count * 2)
   }
 }

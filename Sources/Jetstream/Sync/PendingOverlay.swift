@@ -279,9 +279,14 @@ struct PendingOverlay {
     }
   }
 
-  /// The UUIDs in all confirmed and pending values. Cost: O(their size).
+  /// The UUIDs in all confirmed and pending values, and in those that models which are put back had. Cost: O(their size).
   var references: Set<UUID> {
     var result: Set<UUID> = []
+    for addition in additions.values {
+      for (_, value) in [addition.properties, addition.bases].joined() {
+        value.forEachUUID { result.insert($0) }
+      }
+    }
     for var column in columns.values {
       column.confirmed().collect(into: &result)
       for entry in column.entries { entry.change.collect(into: &result) }

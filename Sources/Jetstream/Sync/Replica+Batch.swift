@@ -80,12 +80,13 @@ extension Replica {
     if scope.onRemoteChanges.hasListeners, !journal.isRestoring { batch.remote.append(changes()) }
   }
 
-  /// Drops models that have left, unless the rejection of a change set may bring them back. Models that observers
-  /// have removed may not be in a change set yet.
+  /// Drops models that have left, unless they may come back: because a change set is rejected, or because other replicas,
+  /// which do not know of it yet, move them.
   func clearGraveyard() {
-    // A batch may still be about to write a reference to a model whose change set it has decided itself.
-    guard batch.isEmpty else { return }
-    if pending.isEmpty, !scope.hasCollectedChanges {
+    // A batch may still be about to write a reference to a model whose change set it has decided itself. And of models
+    // that the app has just removed, no pending change set says so yet.
+    guard batch.isEmpty, scope.isSettled else { return }
+    if pending.isEmpty {
       graveyard.removeAll()
     } else {
       graveyard.prune { overlay.references }

@@ -37,7 +37,7 @@ package final class Replica {
   }
   var pending = PendingQueue()
   var overlay = PendingOverlay()
-  var graveyard = Graveyard()
+  var graveyard: Graveyard
   var batch = ReplicaBatch()
   /// The changes that were lost or may be, on their way to the ledger.
   var losses: LostChanges
@@ -70,7 +70,7 @@ package final class Replica {
 
   init(
     scope: Scope, params: JSONValue, clientID: UUID, ownWrites limit: Int,
-    mode: SyncMode = .realtime,
+    departed: Int = 1024, mode: SyncMode = .realtime,
     _ dialect: ReplicaDialect = ReplicaDialect(version: 1, .init())
   ) {
     self.scope = scope
@@ -79,6 +79,7 @@ package final class Replica {
     self.dialect = dialect
     overlay.isOfValues = dialect.isOfValues
     losses = LostChanges(ownWrites: limit)
+    graveyard = Graveyard(limit: departed)
     observation.begin(for: self)
   }
 
