@@ -22,7 +22,9 @@ extension ServerSession {
       answerLater(before: item.sequence, of: subscription)
       guard hasRoom(for: subscription, within: window) else { return }
       if let next = subscription.later.first?.reply, next.sequence == item.sequence {
-        answerLater(before: item.sequence + 1, of: subscription)
+        // It may have waited for what came behind its change set, too.
+        subscription.later.removeFirst()
+        tell(next, of: subscription)
         rest.removeFirst()
       } else if client != nil, item.author?.client == client {
         let isDecided = item.sequence <= subscription.ownUpTo

@@ -109,7 +109,8 @@ extension Simulation {
   /// is given.
   public static func drawn(seed: UInt64, world: SimulationWorld? = nil) -> Simulation {
     var random = SimulationRandom(seed: seed, branch: 13)
-    let drawn = random.pick(from: SimulationWorld.all)!
+    let usual = random.pick(from: [SimulationWorld.workshop, .garden])!
+    let drawn = random.chance(0.25) ? .hall : usual
     return Simulation(seed: seed, world: world ?? drawn, configuration: .drawn(seed: seed))
   }
 }

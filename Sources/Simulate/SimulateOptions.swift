@@ -19,7 +19,7 @@ struct SimulateOptions: Sendable {
       --jobs COUNT     how many seeds run at a time; as many as there are processors unless given
       --faults PRESET  calm, rough, everything, old (peers of version 1 among the others), or drawn: all of
                        it follows from the seed; rough unless given
-      --world NAME     workshop or garden; workshop, or what follows from the seed, unless given
+      --world NAME     workshop, garden or hall; workshop, or what follows from the seed, unless given
       --steps COUNT    how many events a run has; 200 unless given, or drawn
       --clients COUNT  how many clients; 3 unless given, or drawn
       --rate NAME=SHARE  how often a fault happens, in a share of all steps; once for each of cut,

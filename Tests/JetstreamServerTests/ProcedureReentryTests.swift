@@ -63,6 +63,33 @@ struct ProcedureReentryTests {
     #expect(told == told.sorted())
   }
 
+  @Test(
+    "A client that was away is told the outcome of a call before what an observer has changed behind it"
+  )
+  func observerWhileAway() async throws {
+    let ann = client()
+    let call = try ann.scope.call(Like())
+    settle()
+    let token = world.scope.onChanges.listen { [world] set in
+      if set.fragments.contains(where: { $0.operations["likes"] != [] }) {
+        world.scope.modify { world.canvas.name = "seen" }
+      }
+    }
+    defer { token.cancel() }
+    world.cut(try #require(ann.link))
+    try kept.requests[0].commit(Like())
+    settle()
+    #expect(kept.records.compactMap(\.sequence) == [1, 2] && call.changeSet.state == .pending)
+    let sent = ann.sent.count
+    pass(5)
+    #expect(try await call.output() == 1)
+    #expect(ann.canvas.name == "seen")
+    let asked = ann.sent.dropFirst(sent).contains { frame in
+      String(decoding: frame, as: UTF8.self).contains("ScopeFetch")
+    }
+    #expect(!asked)
+  }
+
   @Test("A request cannot commit while its scope delivers a change set; it can afterwards")
   func delivering() throws {
     let ann = client()

@@ -64,14 +64,16 @@ struct DrawnTests {
     }
   }
 
-  @Test("Seeds give small and large limits, few and many clients, and both worlds")
+  @Test("Seeds give small and large limits, few and many clients, and all worlds")
   func variety() {
     let drawn = (1...60 as ClosedRange<UInt64>).map { Simulation.drawn(seed: $0) }
     #expect(Set(drawn.map(\.configuration.clients)) == [1, 2, 3, 4, 5, 6])
-    #expect(Set(drawn.map(\.world.name)) == ["Workshop", "Garden"])
+    #expect(Set(drawn.map(\.world.name)) == ["Workshop", "Garden", "Hall"])
     let limits = drawn.map(\.configuration.limits)
     #expect(limits.contains { $0.sendWindow == 1 } && limits.contains { $0.streamLength <= 2 })
     #expect(limits.contains { $0.streamBytes < 1_000 } && limits.contains { $0.streamStates == 3 })
+    #expect(
+      limits.contains { $0.departedModels < 3 } && limits.contains { $0.departedModels > 1_000 })
     #expect(limits.contains { $0.ownWrites == 1 } && limits.contains { $0.ownWrites == 256 })
     #expect(drawn.contains { $0.configuration.diskDelay.upperBound >= 2_000 })
   }
