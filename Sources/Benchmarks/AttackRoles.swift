@@ -5,15 +5,16 @@ import JetstreamWebSocket
 
 /// The role of this program in a process that a suite has started.
 enum AttackRole {
-  case server(models: Int)
+  /// The server, with a number of models, and with a limit on its memory if it has little.
+  case server(models: Int, hasLittleMemory: Bool)
   case attacker(Attack, port: UInt16)
 
   /// The role that a command line names; nil if it names none.
   init?(_ arguments: [String]) {
     switch (arguments.first, arguments.count) {
-    case ("--serve", 2):
+    case ("--serve", 3):
       guard let models = Int(arguments[1]) else { return nil }
-      self = .server(models: models)
+      self = .server(models: models, hasLittleMemory: arguments[2] == "little")
     case ("--attack", 3):
       guard let attack = Attack(rawValue: arguments[1]), let port = UInt16(arguments[2]) else {
         return nil
@@ -32,7 +33,8 @@ enum AttackRole {
     let done = DispatchSemaphore(value: 0)
     Task {
       switch self {
-      case .server(let models): await AttackedServer().run(models)
+      case .server(let models, let hasLittleMemory):
+        await AttackedServer().run(models, hasLittleMemory)
       case .attacker(let attack, let port): await Attacker(port: port).run(attack)
       }
       done.signal()
@@ -45,22 +47,29 @@ enum AttackRole {
 private actor AttackedServer {
   private var server: Server?
 
-  func run(_ count: Int) async {
+  func run(_ count: Int, _ hasLittleMemory: Bool) async {
     var rules = ScopeRules()
     rules.update(\Shape.x, "Only the app moves shapes") { session, _, _ in session.principal != nil
     }
-    rules.create(Shape.self, "Only the app makes shapes") { _, _ in false }
+    if !hasLittleMemory { rules.create(Shape.self, "Only the app makes shapes") { _, _ in false } }
     rules.delete(Shape.self, "Shapes stay") { _, _ in false }
     var configuration = Server.Configuration()
     configuration.rules = { [rules] _ in rules }
+    let scope = Scope(name: "Canvas", root: Shape.canvas(of: count).0)
+    if hasLittleMemory {
+      configuration.limits.residentBytes = ProcessMemory.knownBytes + Attack.spareMemory
+    }
     let server = Server(configuration: configuration)
     self.server = server
-    let scope = Scope(name: "Canvas", root: Shape.canvas(of: count).0)
     server.host(scope)
     guard let port = try? await server.listen() else { return }
     RoleLines.say("\(port)")
-    for await line in RoleLines.commands() where line == "peak" {
-      RoleLines.say("\(ProcessMemory.peakBytes >> 20)")
+    for await line in RoleLines.commands() {
+      switch line {
+      case "peak": RoleLines.say("\(ProcessMemory.peakBytes >> 20)")
+      case "refused": RoleLines.say("\(server.limitHits["residentBytes"] ?? 0)")
+      default: break
+      }
     }
   }
 }
@@ -193,6 +202,19 @@ private struct Attacker {
       }
       try peer.send(text: Self.set(2, [insertion] + additions))
       try await drain(peer, 2)
+    case .additions:
+      let (peer, canvas, _) = try await reading()
+      for index in 2... {
+        let added = (0..<500).map { _ in UUID() }
+        let insertion = SyncFragment(
+          .change, uuid: canvas, className: "Canvas", properties: [:],
+          operations: ["shapes": added.map { .insert($0, .end) }])
+        let additions = added.map {
+          SyncFragment(.add, uuid: $0, className: "Shape", properties: ["level": 1])
+        }
+        try peer.send(text: Self.set(index, [insertion] + additions))
+        guard try await receive(replyTo: index, from: peer) else { return }
+      }
     case .sessions: try await session(2).abort()
     case .halfOpen: try crowd.renew()
     }
@@ -242,14 +264,22 @@ private struct Attacker {
     return #"{"type":"ScopeSync","index":\#(index),"scopeIndex":0,"fragments":[\#(texts)]}"#
   }
 
-  /// Reads until the last of so many replies, or to the end.
+  /// Reads until the last of so many replies, or to the end, and leaves.
   private func drain(_ peer: WebSocketConnection, _ count: Int) async throws {
-    let last = Array(#""replyTo":\#(count)"#.utf8)
+    try await receive(replyTo: count, from: peer)
+    peer.abort()
+  }
+
+  /// Reads until a reply, or to the end. Returns false at the end.
+  @discardableResult
+  private func receive(replyTo index: Int, from peer: WebSocketConnection) async throws -> Bool {
+    let reply = Array(#""replyTo":\#(index)"#.utf8)
     while let message = try await peer.receive() {
-      if message.bytes.suffix(200).contains(last) || message.bytes.prefix(1 << 17).contains(last) {
-        break
+      if message.bytes.suffix(200).contains(reply) || message.bytes.prefix(1 << 17).contains(reply)
+      {
+        return true
       }
     }
-    peer.abort()
+    return false
   }
 }

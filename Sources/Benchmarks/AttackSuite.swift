@@ -35,10 +35,12 @@ let attackSuite = Suite(
 /// An attack that a peer makes on a server, over and over.
 enum Attack: String, CaseIterable {
   case fetches, fetchFrames, largeFrames, resends, differences, absent, sessions, halfOpen
-  case denied, deniedDeletions, deniedAdditions
+  case denied, deniedDeletions, deniedAdditions, additions
 
   /// The number of connections of ``halfOpen``.
   static let halfOpenCount = 15_000
+  /// The memory that the server of ``additions`` may have beyond what it begins with, in bytes.
+  static let spareMemory = 64 << 20
 
   var summary: String {
     switch self {
@@ -53,6 +55,7 @@ enum Attack: String, CaseIterable {
     case .denied: "frames of 1,000 change sets that a rule denies"
     case .deniedDeletions: "deletions of 20,000 models that a rule denies"
     case .deniedAdditions: "change sets of 20,000 additions that a rule denies"
+    case .additions: "additions beyond the server's memory"
     }
   }
 }
@@ -84,7 +87,9 @@ final class AttackStage {
   private func run() -> Outcome {
     do {
       // Each of the sessions that go away has fetched the scope.
-      let server = try RoleProcess(["--serve", attack == .absent ? "500" : "20000"])
+      let server = try RoleProcess([
+        "--serve", attack == .absent ? "500" : "20000", attack == .additions ? "little" : "enough",
+      ])
       defer { server.end() }
       guard let port = UInt16(try server.line()) else {
         throw RoleProblem(text: "the server has no port")
@@ -100,6 +105,10 @@ final class AttackStage {
       let times = try wait { try await editor.edit(400) }.sorted()
       try server.say("peak")
       let memory = Double(try server.line()) ?? .nan
+      if attack == .additions {
+        try server.say("refused")
+        guard try server.line() != "0" else { throw RoleProblem(text: "nothing was refused") }
+      }
       return Outcome(slowest: times[times.count * 99 / 100], memory: memory)
     } catch {
       let figure = Row.failed("\(error)")

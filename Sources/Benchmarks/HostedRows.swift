@@ -53,9 +53,9 @@ private final class HostedCatalogue {
   func measure(_ make: () -> any Hostable) -> Double {
     // Other rows have freed memory, which would be used before any is taken from the system.
     ProcessMemory.trim()
-    let before = ProcessMemory.residentBytes
+    let before = ProcessMemory.knownBytes
     for _ in 0..<Self.copies { host(make()) }
-    let after = ProcessMemory.residentBytes
+    let after = ProcessMemory.knownBytes
     return Double(after - before) / Double(Self.copies * state.count)
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import JetstreamServer
 
 /// The memory that objects take, including everything that they retain and the allocator's overhead.
 ///
@@ -14,16 +15,16 @@ final class MemoryProbe<Object: AnyObject> {
   func measure() -> Double {
     let count = 1_000_000
     var objects = ContiguousArray<Object?>(repeating: nil, count: count)
-    let before = ProcessMemory.residentBytes
+    let before = ProcessMemory.knownBytes
     for place in 0..<count { objects[place] = make() }
-    let after = ProcessMemory.residentBytes
+    let after = ProcessMemory.knownBytes
     kept.append(objects)
     return Double(after - before) / Double(count)
   }
 }
 
-/// The system's figures about the memory of this process.
-enum ProcessMemory {
+/// More of the system's figures about the memory of this process.
+extension ProcessMemory {
   /// The largest resident size so far, in bytes.
   static var peakBytes: Int {
     var usage = rusage()
@@ -33,17 +34,6 @@ enum ProcessMemory {
     #else
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
     return usage.ru_maxrss << 10
-    #endif
-  }
-
-  /// Gives freed memory back to the system, so that ``residentBytes`` grows when it is used again.
-  static func trim() {
-    #if canImport(Darwin)
-    malloc_zone_pressure_relief(nil, 0)
-    #else
-    // Swift does not import the header that declares it. Other libraries than Glibc do not have it.
-    typealias Trim = @convention(c) (Int) -> Int32
-    if let trim = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(trim, to: Trim.self)(0) }
     #endif
   }
 
@@ -80,24 +70,11 @@ enum ProcessMemory {
     #endif
   }
 
-  static var residentBytes: Int {
-    #if canImport(Darwin)
-    var info = mach_task_basic_info()
-    var count = mach_msg_type_number_t(
-      MemoryLayout<mach_task_basic_info>.size / MemoryLayout<natural_t>.size)
-    let status = withUnsafeMutablePointer(to: &info) {
-      $0.withMemoryRebound(to: integer_t.self, capacity: Int(count)) {
-        task_info(mach_task_self_, task_flavor_t(MACH_TASK_BASIC_INFO), $0, &count)
-      }
+  /// The resident size in bytes, on systems that tell it.
+  static var knownBytes: Int {
+    guard let bytes = residentBytes else {
+      preconditionFailure("The system does not tell how much memory is in use.")
     }
-    precondition(status == KERN_SUCCESS, "The system does not tell how much memory is in use.")
-    return Int(info.resident_size)
-    #else
-    // The second number is the resident pages.
-    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
-      let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
-    else { preconditionFailure("The system does not tell how much memory is in use.") }
-    return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
-    #endif
+    return bytes
   }
 }

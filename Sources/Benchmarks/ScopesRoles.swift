@@ -61,7 +61,7 @@ private actor Shelf {
       switch line {
       case "memory":
         ProcessMemory.trim()
-        RoleLines.say("\(ProcessMemory.residentBytes) \(server.openScopeCount)")
+        RoleLines.say("\(ProcessMemory.knownBytes) \(server.openScopeCount)")
       default: RoleLines.say("\(most)")
       }
     }

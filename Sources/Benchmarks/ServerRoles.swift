@@ -92,7 +92,7 @@ private actor Rooms {
     RoleLines.say("\(port)")
     for await line in RoleLines.commands() where line == "memory" {
       ProcessMemory.trim()
-      RoleLines.say("\(ProcessMemory.residentBytes)")
+      RoleLines.say("\(ProcessMemory.knownBytes)")
     }
   }
 }

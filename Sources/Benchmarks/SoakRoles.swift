@@ -24,7 +24,7 @@ enum SoakRole {
   /// Plays the role until its end, or that of the process.
   func play() {
     RoleLines.raiseDescriptorLimit()
-    if case .serve = self { MemoryArenas.limit() }
+    if case .serve = self { ProcessMemory.limitArenas() }
     Task {
       do {
         switch self {

@@ -86,7 +86,7 @@ actor SoakServer {
 
   private var figures: SoakFigures {
     var result = SoakFigures()
-    result.memory = ProcessMemory.residentBytes
+    result.memory = ProcessMemory.knownBytes
     result.heap = ProcessMemory.heapBytes
     result.sessions = server?.sessionCount ?? 0
     result.connections = server?.connectionCount ?? 0

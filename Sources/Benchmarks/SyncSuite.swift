@@ -1,4 +1,5 @@
 import Jetstream
+import JetstreamServer
 
 let syncSuite = Suite(name: "sync", summary: "client, server and client: speed, bytes and memory") {
   pendingRows() + editRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows()
@@ -217,9 +218,9 @@ private final class PendingEdits {
   func measure() -> Double {
     guard let (world, peer) = away() else { return .nan }
     worlds.append(world)
-    let before = ProcessMemory.residentBytes
+    let before = ProcessMemory.knownBytes
     edit(peer.canvas, peer.scope)
-    let after = ProcessMemory.residentBytes
+    let after = ProcessMemory.knownBytes
     guard peer.pending == count else {
       return Row.failed("\(peer.pending) change sets are pending")
     }
@@ -266,9 +267,9 @@ private final class PendingEdits {
     var sets: [ChangeSet] = []
     sets.reserveCapacity(count)
     let token = scope.onChanges.listen { sets.append($0) }
-    let before = ProcessMemory.residentBytes
+    let before = ProcessMemory.knownBytes
     edit(canvas, scope)
-    let after = ProcessMemory.residentBytes
+    let after = ProcessMemory.knownBytes
     token.cancel()
     guard sets.count == count else { return Row.failed("\(sets.count) sets were made") }
     kept.append(sets)

@@ -41,6 +41,7 @@ final class EngineRunner {
   /// True from ``begin()`` until ``stop()``.
   private var isRunning = false
   private var isTicking = false
+  private var memory = MemoryWatch()
   /// True while the end of a turn is due.
   private var isTurning = false
   private lazy var home = HomeReference(self, on: actor)
@@ -92,9 +93,27 @@ final class EngineRunner {
       guard let self else { return }
       isTicking = false
       guard isRunning else { return }
+      noteMemory()
       engine.advance(to: ticker.now)
       dropUnread()
       tickSoon()
+    }
+  }
+
+  /// Tells the engine how much memory the process has, if there is a limit on that.
+  private func noteMemory() {
+    guard engine.configuration.limits.residentBytes != nil else { return }
+    switch memory.look() {
+    case .bytes(let bytes):
+      // One channel gives memory back for all.
+      if engine.noteMemory(bytes), engine.configuration.channel.number == 0 { memory.trim() }
+    case .unknown(let isNew):
+      guard isNew else { return }
+      owner.report(
+        Diagnostic(
+          .error, .session,
+          "the limit 'residentBytes' does not hold: the system does not tell how much memory the process has"
+        ))
     }
   }
 

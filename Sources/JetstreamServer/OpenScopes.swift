@@ -194,8 +194,11 @@ package struct OpenScopes {
 
   /// Does what is due at a time.
   ///
+  /// - Parameter idleTime: the time after which an idle scope is closed.
   /// - Returns: the fetches that have waited for too long.
-  mutating func advance(to now: Duration, isInUse: (any Hostable) -> Bool) -> [Waiter] {
+  mutating func advance(
+    to now: Duration, idleTime: Duration, isInUse: (any Hostable) -> Bool
+  ) -> [Waiter] {
     var due: [String] = []
     for (name, entry) in entries {
       switch entry.state {
@@ -203,7 +206,7 @@ package struct OpenScopes {
         if isInUse(scope) {
           if entry.idleSince != nil { entries[name]?.idleSince = nil }
         } else if let since = entry.idleSince {
-          if now - since >= limits.idleTime { due.append(name) }
+          if now - since >= idleTime { due.append(name) }
         } else {
           entries[name]?.idleSince = now
         }

@@ -44,7 +44,8 @@ extension ScopeHost {
 }
 
 extension ServerEngine {
-  /// Returns the limit on the size of a scope that a change set would exceed; nil if it may be applied. Only what adds
+  /// Returns the limit on the size of a scope, or of the process, that a change set would exceed; nil if it may be applied.
+  /// Only what adds
   /// models is refused: changes go on, and so do removals, which make room.
   ///
   /// - Parameter bytes: the size of its fragments.
@@ -52,6 +53,7 @@ extension ServerEngine {
     let (mostModels, mostBytes) = (
       configuration.limits.modelsPerScope, configuration.limits.bytesPerScope
     )
+    if isShortOfMemory, host.arrivals(by: sync.fragments, upTo: 0) > 0 { return .residentBytes }
     if mostModels == nil, mostBytes == nil { return nil }
     let models = host.modelCount
     // A model that has left comes back with a single insertion, with all models below it.

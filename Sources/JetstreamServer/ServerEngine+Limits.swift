@@ -110,7 +110,8 @@ extension ServerEngine {
     return true
   }
 
-  /// Returns the error with which a client gets no session, since there are too many; nil if it gets one.
+  /// Returns the error with which a client gets no session, since there are too many or there is no memory for it; nil if it
+  /// gets one.
   ///
   /// - Parameter principal: the principal; nil for a guest, and where it is not known yet. Another session of the
   /// principal that has no connection is ended to make room: a client that was started anew does not resume the
@@ -118,6 +119,7 @@ extension ServerEngine {
   ///   that it had before, and must not be kept out by them until they expire.
   func objection(toSessionOf principal: Principal?, from request: HTTPRequest?) -> WireError? {
     let limits = configuration.limits
+    if isShortOfMemory { return reached(.residentBytes) }
     if let most = limits.sessions, sessions.count >= most { return reached(.sessions) }
     if let most = limits.sessionsPerAddress,
       let address = ClientAddress.group(of: request?.remoteAddress),

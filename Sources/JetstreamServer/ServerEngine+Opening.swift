@@ -36,6 +36,9 @@ extension ServerEngine {
         return refuse(fetch, of: session, .rejected("The schema is not valid: \(error)"))
       }
     }
+    if isShortOfMemory, openScopes.scope(named: fetch.name) == nil {
+      return refuse(fetch, of: session, reached(.residentBytes))
+    }
     let answer = openScopes.fetch(fetch, by: session, now: now, isInUse: isInUse)
     switch answer {
     case .open(let scope): grant(scope, to: session, fetch)
@@ -93,9 +96,11 @@ extension ServerEngine {
     return true
   }
 
-  /// Closes the scopes that are idle, and refuses the fetches that have waited for too long.
+  /// Closes the scopes that are idle for long enough, and refuses the fetches that have waited for too long. Without memory,
+  /// scopes are closed as soon as they are idle.
   func advanceOpenScopes() {
-    let late = openScopes.advance(to: now, isInUse: isInUse)
+    let idleTime = isShortOfMemory ? .zero : configuration.openScopes.idleTime
+    let late = openScopes.advance(to: now, idleTime: idleTime, isInUse: isInUse)
     refuse(late, .notNow("The scope could not be opened in time", retryAfter: .seconds(5)))
     takeSteps()
   }

@@ -34,12 +34,14 @@ package final class ServerEngine {
     case session(ServerSession)
   }
 
-  /// The work that is done a piece at a time, between which others have their turn.
+  /// The work that is done a piece at a time, between which others have their turn, and the memory that there is for it.
   struct Work {
     /// The scopes of which a part of a state is being encoded, by number.
     var encoding: [Int: ScopeHost] = [:]
     /// The large change sets that are being judged.
     var judgements = JudgementQueue()
+    /// Whether the process has too much memory for more of it.
+    var memory = MemoryPressure()
   }
 
   let configuration: Configuration

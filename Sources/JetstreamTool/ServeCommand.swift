@@ -36,7 +36,7 @@ enum ServeCommand {
 
   /// Serves until the process is asked to end.
   private static func serve(_ options: ServeOptions) async throws {
-    MemoryArenas.limit()
+    ProcessMemory.limitArenas()
     let stop = await StopSignal()
     let files = OpenFiles.raiseLimit()
     let schema = try options.schema.map(readSchema)

@@ -9,7 +9,7 @@ package enum ServerLimit: String, CaseIterable, Sendable {
   case modelsPerScope, bytesPerScope
   case changeSetsPerSecond, bytesPerSecond, changeSetsPerSecondInScope, bytesPerSecondInScope
   case fetchesPerSecond, fullStatesPerSecond, pingsPerSecond
-  case unreadBytes, unstoredBytes
+  case unreadBytes, unstoredBytes, residentBytes
 
   /// The error with which the server refuses what exceeds the limit; nil if it refuses nothing.
   var error: WireError? {
@@ -39,6 +39,10 @@ package enum ServerLimit: String, CaseIterable, Sendable {
       WireError(message: "The change set is too large", type: "change-set-too-large")
     case .modelsPerScope, .bytesPerScope:
       WireError(message: "The scope is full", type: "scope-full")
+    case .residentBytes:
+      WireError(
+        message: "The server is short of memory", type: "short-of-memory",
+        retryAfter: .seconds(5))
     case .changeSetsPerSecond, .bytesPerSecond, .changeSetsPerSecondInScope, .bytesPerSecondInScope,
       .fetchesPerSecond, .fullStatesPerSecond, .pingsPerSecond, .unreadBytes, .unstoredBytes:
       nil

@@ -1,0 +1,159 @@
+import Foundation
+import Jetstream
+import Testing
+
+@testable import JetstreamServer
+
+/// What a server refuses while its process has too much memory, and that it goes on with the rest.
+@Suite("Memory pressure", .paced)
+struct MemoryPressureTests {
+  private static let limits = {
+    var limits = Server.Configuration.Limits()
+    limits.residentBytes = 16 << 20
+    return limits
+  }()
+  private static let (much, less, little) = ((16 << 20) + 1, (15 << 20) + 1, 15 << 20)
+
+  private static func world() -> InMemoryWorld {
+    var configuration = ServerEngine.Configuration()
+    configuration.limits = limits
+    let world = InMemoryWorld(configuration: configuration)
+    world.canvas.shapes.append(contentsOf: [Shape(), Shape()])
+    return world
+  }
+
+  private static func client(in world: InMemoryWorld) -> WorldClient {
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    return client
+  }
+
+  @Test("It begins above the limit, and ends a sixteenth below")
+  func hysteresis() {
+    var pressure = MemoryPressure()
+    #expect(!pressure.note(1600, of: 1600) && !pressure.isHigh)
+    #expect(pressure.note(1601, of: 1600) && pressure.isHigh)
+    #expect(!pressure.note(1501, of: 1600) && pressure.isHigh)
+    #expect(pressure.note(1500, of: 1600) && !pressure.isHigh)
+    #expect(!pressure.note(1600, of: 1600) && !pressure.isHigh)
+  }
+
+  @Test("Additions are rejected, and changes, moves and removals are not")
+  func additions() {
+    let world = Self.world()
+    let (ann, ben) = (Self.client(in: world), Self.client(in: world))
+    #expect(world.server.noteMemory(Self.much))
+    ann.canvas.shapes.append(Shape())
+    world.settle()
+    let reason = "The server is short of memory"
+    #expect(ann.rejections == ["Shape: \(reason)", "Canvas: \(reason)"])
+    guard case .rejected(let error)? = ann.scope.conflicts.items.first?.reason else {
+      Issue.record("The addition is no conflict.")
+      return
+    }
+    #expect(error.type == "short-of-memory" && error.retryAfter == .seconds(5))
+    #expect(world.canvas.shapes.count == 2 && ann.canvas.shapes.count == 2)
+    ben.canvas.shapes[0].label = "changed"
+    ben.canvas.shapes.move(from: 0, to: 1)
+    ben.canvas.selected = ben.canvas.shapes[1]
+    world.settle()
+    ben.canvas.selected = nil
+    ben.canvas.shapes.remove(at: 0)
+    world.settle()
+    #expect(world.canvas.shapes.map(\.label) == ["changed"])
+    #expect(ann.canvas.shapes.map(\.label) == ["changed"] && ben.rejections.isEmpty)
+    #expect(world.limitHits == [.residentBytes: 1])
+
+    #expect(world.server.noteMemory(Self.less))
+    #expect(!world.server.noteMemory(Self.little))
+    _ = ann.scope.retry(Array(ann.scope.conflicts.items))
+    world.settle()
+    #expect(world.canvas.shapes.count == 2 && ben.canvas.shapes.count == 2)
+    #expect(
+      world.log.filter { $0.contains("MiB of memory") }.map { $0.contains("are refused") }
+        == [true, false])
+  }
+
+  @Test("A model that comes back is an addition as well")
+  func comesBack() {
+    let world = Self.world()
+    let (ann, ben) = (Self.client(in: world), Self.client(in: world))
+    let shape = ben.canvas.shapes[0]
+    ann.canvas.shapes.remove(at: 0)
+    ann.scope.flush()
+    ben.canvas.selected = shape
+    #expect(world.server.noteMemory(Self.much))
+    world.settle()
+    #expect(world.canvas.selected == nil && ben.canvas.selected == nil)
+    #expect(world.limitHits == [.residentBytes: 1])
+  }
+
+  @Test(
+    "A new session is refused, and asks again; one that there is comes back on a new connection")
+  func sessions() {
+    let world = Self.world()
+    let ann = Self.client(in: world)
+    #expect(world.server.noteMemory(Self.much))
+    let peer = RawPeer(world)
+    #expect(peer.createSession()?.type == "short-of-memory")
+    #expect(peer.close?.code == 4096)
+    let ben = world.addClient()
+    ben.join()
+    world.exchange()
+    #expect(world.server.sessionCount == 1 && ben.fetchResult == nil)
+    world.cut(ann.link!)
+    world.pass(5)
+    #expect(ann.engine.status == .online && ann.tokens == [nil, "token1"])
+    #expect(!world.server.noteMemory(Self.little))
+    world.pass(10)
+    #expect(ben.engine.status == .online && ben.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test(
+    "A closed scope is not opened, one that is open is given, and an idle one is closed at once")
+  func openings() {
+    let world = OpeningWorld(limits: Self.limits)
+    world.connect(1)
+    world.fetch("A", on: 1)
+    _ = world.open("A")
+    #expect(world.takeSteps() == ["open A"] && world.take(1) == ["granted"])
+    world.connect(2)
+    #expect(world.engine.noteMemory(Self.much))
+    world.fetch("A", on: 2)
+    world.fetch("B", on: 2)
+    #expect(world.take(2) == ["granted", "short-of-memory"] && world.takeSteps() == [])
+    world.disconnect(1)
+    world.pass(.seconds(1))
+    #expect(world.takeSteps() == [])
+    world.disconnect(2)
+    world.pass(.seconds(1))
+    world.pass(.seconds(1))
+    #expect(world.takeSteps() == ["close A"])
+    world.close("A")
+    #expect(!world.engine.noteMemory(Self.little))
+    world.connect(3)
+    world.fetch("B", on: 3)
+    #expect(world.takeSteps() == ["open B"])
+  }
+
+  @Test("Without a limit, any amount is right")
+  func unlimited() {
+    let world = InMemoryWorld()
+    #expect(!world.server.noteMemory(.max))
+    #expect(RawPeer(world).createSession() == nil)
+  }
+
+  @Test("The resident memory grows by what the process has written to")
+  func resident() throws {
+    let size = 64 << 20
+    let before = try #require(ProcessMemory.residentBytes)
+    let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    let bytes = try #require(memory)
+    memset(bytes, 1, size)
+    let after = try #require(ProcessMemory.residentBytes)
+    munmap(bytes, size)
+    // Other tests give memory back meanwhile.
+    #expect(after > before / 2 + size / 2 && after > size)
+  }
+}
