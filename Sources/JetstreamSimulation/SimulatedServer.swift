@@ -300,6 +300,14 @@ final class SimulatedServer {
     }
   }
 
+  /// Judges all slices of large change sets, although their time has not come.
+  func judgeAll(now: Duration) {
+    while !judgements.isEmpty {
+      judgements.removeFirst()
+      engine.judge(now: now)
+    }
+  }
+
   /// The epoch and sequence of the scope.
   var position: ScopePosition? { engine.positions.first }
 

@@ -70,6 +70,8 @@ extension SimulationRun {
     case (.frame(let frame), true):
       let removals = provenRemovals(in: frame, of: browser)
       server.received(link.id, [frame], now: now)
+      // A large change set is decided only then.
+      if !removals.isEmpty { server.judgeAll(now: now) }
       check(removals, of: browser)
       checkIntents()
     case (.close, true): server.closed(link.id, now: now)
