@@ -213,7 +213,7 @@ private struct Attacker {
           SyncFragment(.add, uuid: $0, className: "Shape", properties: ["level": 1])
         }
         try peer.send(text: Self.set(index, [insertion] + additions))
-        guard try await receive(replyTo: index, from: peer) else { return }
+        try await acknowledge(index, of: peer)
       }
     case .sessions: try await session(2).abort()
     case .halfOpen: try crowd.renew()
@@ -264,22 +264,29 @@ private struct Attacker {
     return #"{"type":"ScopeSync","index":\#(index),"scopeIndex":0,"fragments":[\#(texts)]}"#
   }
 
-  /// Reads until the last of so many replies, or to the end, and leaves.
-  private func drain(_ peer: WebSocketConnection, _ count: Int) async throws {
-    try await receive(replyTo: count, from: peer)
-    peer.abort()
-  }
-
-  /// Reads until a reply, or to the end. Returns false at the end.
-  @discardableResult
-  private func receive(replyTo index: Int, from peer: WebSocketConnection) async throws -> Bool {
-    let reply = Array(#""replyTo":\#(index)"#.utf8)
+  /// Reads until the reply to a change set, and acknowledges it, without which the server would answer no more of them.
+  private func acknowledge(_ index: Int, of peer: WebSocketConnection) async throws {
     while let message = try await peer.receive() {
-      if message.bytes.suffix(200).contains(reply) || message.bytes.prefix(1 << 17).contains(reply)
-      {
-        return true
+      guard case .success(let messages) = Message.frame(message.bytes) else { continue }
+      for case .success(.scopeSyncReply(let reply)) in messages where reply.replyTo == index {
+        var ping = Ping(ack: reply.index)
+        if let sequence = reply.sequence {
+          ping.seen = [Ping.Place(scopeIndex: 0, sequence: sequence)]
+        }
+        return try peer.send(text: Message.encodeFrame([.ping(ping)], asArray: false))
       }
     }
-    return false
+    throw RoleProblem(text: "the session has ended")
+  }
+
+  /// Reads until the last of so many replies, or to the end, and leaves.
+  private func drain(_ peer: WebSocketConnection, _ count: Int) async throws {
+    let last = Array(#""replyTo":\#(count)"#.utf8)
+    while let message = try await peer.receive() {
+      if message.bytes.suffix(200).contains(last) || message.bytes.prefix(1 << 17).contains(last) {
+        break
+      }
+    }
+    peer.abort()
   }
 }
