@@ -67,7 +67,11 @@ private actor AttackedServer {
     for await line in RoleLines.commands() {
       switch line {
       case "peak": RoleLines.say("\(ProcessMemory.peakBytes >> 20)")
-      case "refused": RoleLines.say("\(server.limitHits["residentBytes"] ?? 0)")
+      case "bounded":
+        // What was added between two looks comes on top of the limit.
+        let most = (configuration.limits.residentBytes ?? .max / 2) + Attack.spareMemory
+        let isRefused = server.limitHits["residentBytes", default: 0] > 0
+        RoleLines.say(isRefused && ProcessMemory.peakBytes < most ? "yes" : "no")
       default: break
       }
     }

@@ -106,8 +106,10 @@ final class AttackStage {
       try server.say("peak")
       let memory = Double(try server.line()) ?? .nan
       if attack == .additions {
-        try server.say("refused")
-        guard try server.line() != "0" else { throw RoleProblem(text: "nothing was refused") }
+        try server.say("bounded")
+        guard try server.line() == "yes" else {
+          throw RoleProblem(text: "the server's memory was not bounded")
+        }
       }
       return Outcome(slowest: times[times.count * 99 / 100], memory: memory)
     } catch {

@@ -72,6 +72,7 @@ final class EngineRunner {
   /// Advances the engine once a second from now on.
   func begin() {
     isRunning = true
+    noteMemory()
     tickSoon()
   }
 
@@ -105,10 +106,9 @@ final class EngineRunner {
     guard engine.configuration.limits.residentBytes != nil else { return }
     switch memory.look() {
     case .bytes(let bytes):
-      // One channel gives memory back for all.
-      if engine.noteMemory(bytes), engine.configuration.channel.number == 0 { memory.trim() }
+      if engine.noteMemory(bytes) { memory.trim() }
     case .unknown(let isNew):
-      guard isNew else { return }
+      guard isNew, engine.configuration.channel.number == 0 else { return }
       owner.report(
         Diagnostic(
           .error, .session,

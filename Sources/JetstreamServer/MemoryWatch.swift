@@ -2,15 +2,15 @@ import Foundation
 
 /// Looks at the memory of the process once a second, where there is a limit on it.
 struct MemoryWatch {
-  /// What a look has found.
+  /// The result of a look.
   enum Look {
     case bytes(Int)
     /// The system does not tell; true if it is the first time.
     case unknown(isNew: Bool)
   }
 
-  /// The looks between two times that freed memory is given back: that stops other threads for milliseconds.
-  private static let pause = 10
+  /// The looks from one time that freed memory is given back to the next: it stops other threads for milliseconds.
+  private static let pause = 3
 
   private var isUnknown = false
   /// The looks until freed memory is given back again.
@@ -23,7 +23,8 @@ struct MemoryWatch {
     return .unknown(isNew: !isUnknown)
   }
 
-  /// Gives freed memory back to the system, since the process has too much: otherwise it would count on.
+  /// Gives freed memory back to the system, unless that was done a moment ago. The allocator keeps it otherwise, and it
+  /// counts.
   mutating func trim() {
     guard rest == 0 else { return }
     rest = Self.pause

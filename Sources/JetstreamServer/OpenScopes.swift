@@ -194,11 +194,13 @@ package struct OpenScopes {
 
   /// Does what is due at a time.
   ///
-  /// - Parameter idleTime: the time after which an idle scope is closed.
+  /// - Parameter isShortOfMemory: true to close a scope after ten seconds of idleness, in which a client that has lost its
+  ///   connection comes back.
   /// - Returns: the fetches that have waited for too long.
   mutating func advance(
-    to now: Duration, idleTime: Duration, isInUse: (any Hostable) -> Bool
+    to now: Duration, isShortOfMemory: Bool, isInUse: (any Hostable) -> Bool
   ) -> [Waiter] {
+    let idleTime = isShortOfMemory ? min(limits.idleTime, .seconds(10)) : limits.idleTime
     var due: [String] = []
     for (name, entry) in entries {
       switch entry.state {

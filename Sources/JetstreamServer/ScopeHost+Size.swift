@@ -44,9 +44,8 @@ extension ScopeHost {
 }
 
 extension ServerEngine {
-  /// Returns the limit on the size of a scope, or of the process, that a change set would exceed; nil if it may be applied.
-  /// Only what adds
-  /// models is refused: changes go on, and so do removals, which make room.
+  /// Returns the limit that a change set would exceed, on the size of a scope or on the memory of the process; nil if it may
+  /// be applied. Only what adds models is refused: changes go on, and so do removals, which make room.
   ///
   /// - Parameter bytes: the size of its fragments.
   func limit(exceededBy sync: ScopeSync, of bytes: Int, in host: ScopeHost) -> ServerLimit? {

@@ -85,14 +85,14 @@ extension Server.Configuration {
     /// client that sends a change set to the scope is left unread. Nothing is lost: the log is tried again every second,
     /// and all goes on where it was. Changes of the app's own models are not held back.
     public var unstoredBytes: Int? = 16 << 20
-    /// The resident memory of the process, in bytes, which is looked at once a second. While it has more, and until it
-    /// has a sixteenth less, new sessions, the opening of scopes that are closed, and change sets that add models are
-    /// refused with `short-of-memory`; clients ask for sessions and scopes again after 5 seconds. Sessions go on:
-    /// they are told everything, and change and remove models. Idle scopes are closed at once. The server reports
-    /// when that begins and when it ends.
+    /// The resident memory of the process, in bytes, which is looked at once a second. From the second look in a row that
+    /// finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are closed, and change sets
+    /// that add models are refused with `short-of-memory`; clients ask for sessions and scopes again after 5 seconds.
+    /// Sessions go on: they are told everything, and change and remove models. Scopes are closed after ten idle seconds.
+    /// The server reports when that begins and when it ends.
     ///
-    /// Choose it well below what the system lets the process have: what others do in the second between two looks
-    /// comes on top of it.
+    /// Choose it well below what the system lets the process have. What clients do between two looks comes on top of it,
+    /// and so do longer values of models that there are: bound those with rules for properties.
     public var residentBytes: Int?
 
     /// Makes limits with default values.

@@ -36,7 +36,8 @@ extension ServerEngine {
         return refuse(fetch, of: session, .rejected("The schema is not valid: \(error)"))
       }
     }
-    if isShortOfMemory, openScopes.scope(named: fetch.name) == nil {
+    // Clients of version 1 do not ask again.
+    if isShortOfMemory, session.version > 1, openScopes.scope(named: fetch.name) == nil {
       return refuse(fetch, of: session, reached(.residentBytes))
     }
     let answer = openScopes.fetch(fetch, by: session, now: now, isInUse: isInUse)
@@ -96,11 +97,10 @@ extension ServerEngine {
     return true
   }
 
-  /// Closes the scopes that are idle for long enough, and refuses the fetches that have waited for too long. Without memory,
-  /// scopes are closed as soon as they are idle.
+  /// Closes the scopes that are idle for long enough, and refuses the fetches that have waited for too long.
   func advanceOpenScopes() {
-    let idleTime = isShortOfMemory ? .zero : configuration.openScopes.idleTime
-    let late = openScopes.advance(to: now, idleTime: idleTime, isInUse: isInUse)
+    let late = openScopes.advance(
+      to: now, isShortOfMemory: isShortOfMemory, isInUse: isInUse)
     refuse(late, .notNow("The scope could not be opened in time", retryAfter: .seconds(5)))
     takeSteps()
   }

@@ -40,7 +40,7 @@ package final class ServerEngine {
     var encoding: [Int: ScopeHost] = [:]
     /// The large change sets that are being judged.
     var judgements = JudgementQueue()
-    /// Whether the process has too much memory for more of it.
+    /// The memory pressure of the process.
     var memory = MemoryPressure()
   }
 

@@ -33,7 +33,7 @@ extension SimulationConfiguration {
     /// The number of its own change sets that a client remembers, to notice when others overwrite
     /// them.
     public var ownWrites = 256
-    /// The number of models that have left a client's scope above which it drops those that no pending change set needs.
+    /// The number of departed models that a client keeps. Above it, those that no pending change set needs are dropped.
     public var departedModels = 1024
     /// The number of messages that a client keeps while its app pauses incoming changes.
     public var pausedMessages = 1_000

@@ -16,13 +16,13 @@ private final class Part: ModelObject {
   @Property var size = 0
 }
 
-/// What a client keeps of models that have left its scope, while the server may still move them to where they stay.
+/// A client keeps models that have left its scope while the server may still move them to where they stay.
 @Suite("Departed models of a client", .paced)
 struct DepartedModelTests {
   private let world = InMemoryWorld()
   private let client: WorldClient
   private let depot = Depot()
-  /// The client's.
+  /// The root of the client.
   private let local: Depot
 
   init() {
@@ -124,5 +124,17 @@ struct DepartedModelTests {
     #expect(local.crates.count == 1)
     #expect(client.engine.restingTables["graveyard"] == 0)
     #expect(client.engine.pendingCount == 1)
+  }
+
+  @Test("Departed models are dropped although an observer changes something with each of them")
+  func observed() {
+    local.observeCollectionRemove(local, \.crates) { depot, _, _ in depot.note += 1 }
+    for crate in Array(depot.crates) {
+      depot.crates.remove(crate)
+      hear()
+    }
+    #expect(local.crates.isEmpty && local.note == 2 && client.engine.pendingCount > 0)
+    // The last one is dropped with the next batch.
+    #expect(client.engine.restingTables["graveyard"] == 1)
   }
 }

@@ -85,7 +85,7 @@ extension ClientEngine {
     package var pausedLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
     /// The number of its own change sets that each scope remembers, to notice that other clients overwrite them.
     package var ownWrites = 256
-    /// The number of models that have left a scope above which those are dropped that no pending change set needs.
+    /// The number of departed models that a scope keeps. Above it, those that no pending change set needs are dropped.
     package var departedModels = 1024
 
     package init() {}

@@ -125,7 +125,8 @@ package final class ClientEngine {
   private func makeReplica(_ scope: Scope, _ params: JSONValue, _ mode: SyncMode) -> Replica {
     let replica = Replica(
       scope: scope, params: params, clientID: configuration.clientID,
-      ownWrites: configuration.limits.ownWrites, departed: configuration.limits.departedModels,
+      ownWrites: configuration.limits.ownWrites,
+      departedModels: configuration.limits.departedModels,
       mode: mode, dialect)
     replica.delegate = self
     return replica

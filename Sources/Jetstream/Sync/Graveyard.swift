@@ -21,7 +21,7 @@ struct Graveyard {
   /// The models that remote changes have brought back, with their confirmed values, until they get these values.
   var revived: [UUID: JSONObject] = [:]
 
-  init(limit: Int = 1024) { (self.limit, pruneAt) = (limit, limit) }
+  init(limit: Int) { (self.limit, pruneAt) = (limit, limit) }
 
   var count: Int { entries.count }
 
@@ -102,7 +102,7 @@ struct Graveyard {
         continue
       }
       entry.model.ensureRecord().forEachChild { child, _ in open.append(child.uuid) }
-      // What the app took out of the model shortly before the model left is in no change set.
+      // No change set has what the app took out of the model shortly before the model left.
       let schema = entry.model.schema.data
       for (key, value) in entry.values where schema[wireName: key]?.kind != .plain {
         value.forEachUUID { open.append($0) }

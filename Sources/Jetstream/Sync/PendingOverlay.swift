@@ -30,7 +30,7 @@ struct PendingOverlay {
     private(set) var entries: [Entry] = []
     /// The values that were sent to a server that does not support operations, by the numbers of the change sets: the
     /// value becomes the base if its change set is accepted.
-    private var sent: [Int: PropertyContent] = [:]
+    private(set) var sent: [Int: PropertyContent] = [:]
     /// The visible value, once it has been computed: merging takes a step for each pending change.
     private var shown: PropertyContent?
     /// The author of the last change to the base while something is pending, if known.
@@ -290,6 +290,7 @@ struct PendingOverlay {
     for var column in columns.values {
       column.confirmed().collect(into: &result)
       for entry in column.entries { entry.change.collect(into: &result) }
+      for value in column.sent.values { value.collect(into: &result) }
     }
     return result
   }

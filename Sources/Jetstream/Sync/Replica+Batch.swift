@@ -8,6 +8,8 @@ extension Replica {
   func beginBatch() {
     guard batch.isEmpty else { return }
     scope.sealChanges()
+    // At the end of a batch, observers may have made changes again.
+    clearGraveyard()
     batch.isEmpty = false
   }
 
@@ -85,7 +87,7 @@ extension Replica {
   func clearGraveyard() {
     // A batch may still be about to write a reference to a model whose change set it has decided itself. And of models
     // that the app has just removed, no pending change set says so yet.
-    guard batch.isEmpty, scope.isSettled else { return }
+    guard batch.isEmpty, scope.isSettled, !scope.isDelivering else { return }
     if pending.isEmpty {
       graveyard.removeAll()
     } else {

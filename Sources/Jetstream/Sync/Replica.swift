@@ -70,7 +70,7 @@ package final class Replica {
 
   init(
     scope: Scope, params: JSONValue, clientID: UUID, ownWrites limit: Int,
-    departed: Int = 1024, mode: SyncMode = .realtime,
+    departedModels: Int = 1024, mode: SyncMode = .realtime,
     _ dialect: ReplicaDialect = ReplicaDialect(version: 1, .init())
   ) {
     self.scope = scope
@@ -79,7 +79,7 @@ package final class Replica {
     self.dialect = dialect
     overlay.isOfValues = dialect.isOfValues
     losses = LostChanges(ownWrites: limit)
-    graveyard = Graveyard(limit: departed)
+    graveyard = Graveyard(limit: departedModels)
     observation.begin(for: self)
   }
 
