@@ -72,9 +72,22 @@ extension ProcessMemory {
 
   /// The resident size in bytes, on systems that tell it.
   static var knownBytes: Int {
+    #if canImport(Darwin)
+    var info = mach_task_basic_info()
+    var count = mach_msg_type_number_t(
+      MemoryLayout<mach_task_basic_info>.size / MemoryLayout<natural_t>.size)
+    let status = withUnsafeMutablePointer(to: &info) {
+      $0.withMemoryRebound(to: integer_t.self, capacity: Int(count)) {
+        task_info(mach_task_self_, task_flavor_t(MACH_TASK_BASIC_INFO), $0, &count)
+      }
+    }
+    precondition(status == KERN_SUCCESS, "The system does not tell how much memory is in use.")
+    return Int(info.resident_size)
+    #else
     guard let bytes = residentBytes else {
       preconditionFailure("The system does not tell how much memory is in use.")
     }
     return bytes
+    #endif
   }
 }

@@ -2,24 +2,16 @@ import Foundation
 
 /// The memory of this process, as the system and its allocator have it.
 package enum ProcessMemory {
-  /// The resident size in bytes; nil where the system does not tell.
+  /// The resident size in bytes; nil where the system does not tell it in a file, as Linux does.
   package static var residentBytes: Int? {
-    #if canImport(Darwin)
-    var info = mach_task_basic_info()
-    var count = mach_msg_type_number_t(
-      MemoryLayout<mach_task_basic_info>.size / MemoryLayout<natural_t>.size)
-    let status = withUnsafeMutablePointer(to: &info) {
-      $0.withMemoryRebound(to: integer_t.self, capacity: Int(count)) {
-        task_info(mach_task_self_, task_flavor_t(MACH_TASK_BASIC_INFO), $0, &count)
-      }
-    }
-    return status == KERN_SUCCESS ? Int(info.resident_size) : nil
-    #else
+    #if os(Linux)
     // The second number is the resident pages.
     guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
       let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
     else { return nil }
     return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+    #else
+    return nil
     #endif
   }
 
