@@ -85,8 +85,8 @@ extension Server.Configuration {
     /// client that sends a change set to the scope is left unread. Nothing is lost: the log is tried again every second,
     /// and all goes on where it was. Changes of the app's own models are not held back.
     public var unstoredBytes: Int? = 16 << 20
-    /// The resident memory of the process, in bytes, which is looked at once a second. From the second look in a row that
-    /// finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are closed, and change sets
+    /// The most resident memory that the process should have, in bytes. The server looks once a second: from the second
+    /// look in a row that finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are closed, and change sets
     /// that add models are refused with `short-of-memory`; clients ask for sessions and scopes again after 5 seconds.
     /// Sessions go on: they are told everything, and change and remove models. Scopes are closed after ten idle seconds.
     /// The server reports when that begins and when it ends. On other systems than Linux, it reports that the limit does

@@ -5,7 +5,7 @@ import Jetstream
 /// It refuses what takes more: new sessions, the opening of scopes, and change sets that add models. Sessions go on, are
 /// told everything, resume on new connections, change and remove models. Idle scopes are closed sooner.
 extension ServerEngine {
-  /// True while the process has more memory than ``Server/Configuration/Limits-swift.struct/residentBytes``.
+  /// True while what takes more memory is refused; see ``Server/Configuration/Limits-swift.struct/residentBytes``.
   var isShortOfMemory: Bool { work.memory.isHigh }
 
   /// Takes note of the memory that the process has, in bytes. Returns true if freed memory is to be given back to the

@@ -37,16 +37,21 @@ struct ProcedureReentryTests {
     }
   }
 
+  /// Has an observer of the server change something with each change set that adds likes.
+  private func nameWhenLiked() -> ObservationToken {
+    world.scope.onChanges.listen { [world] set in
+      if set.fragments.contains(where: { $0.operations["likes"] != [] }) {
+        world.scope.modify { world.canvas.name = "seen" }
+      }
+    }
+  }
+
   @Test("What an observer changes comes behind the change set of the call, in the log as well")
   func observer() async throws {
     let (ann, ben) = (client(), client())
     let call = try ann.scope.call(Like())
     settle()
-    let token = world.scope.onChanges.listen { [world] set in
-      if set.fragments.contains(where: { $0.operations["likes"] != [] }) {
-        world.scope.modify { world.canvas.name = "seen" }
-      }
-    }
+    let token = nameWhenLiked()
     defer { token.cancel() }
     try kept.requests[0].commit(Like())
     #expect(kept.records.compactMap(\.sequence) == [1, 2])
@@ -70,11 +75,7 @@ struct ProcedureReentryTests {
     let ann = client()
     let call = try ann.scope.call(Like())
     settle()
-    let token = world.scope.onChanges.listen { [world] set in
-      if set.fragments.contains(where: { $0.operations["likes"] != [] }) {
-        world.scope.modify { world.canvas.name = "seen" }
-      }
-    }
+    let token = nameWhenLiked()
     defer { token.cancel() }
     world.cut(try #require(ann.link))
     try kept.requests[0].commit(Like())

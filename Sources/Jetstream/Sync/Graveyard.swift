@@ -103,10 +103,7 @@ struct Graveyard {
       }
       entry.model.ensureRecord().forEachChild { child, _ in open.append(child.uuid) }
       // No change set has what the app took out of the model shortly before the model left.
-      let schema = entry.model.schema.data
-      for (key, value) in entry.values where schema[wireName: key]?.kind != .plain {
-        value.forEachUUID { open.append($0) }
-      }
+      fragment(uuid)?.forEachModel(as: entry.model.schema.data) { open.append($0) }
     }
     entries = kept
     pruneAt = max(limit, kept.count * 2)
