@@ -173,8 +173,14 @@ extension RecordLog {
         let all = state.waiters
         state.waiters = []
         for waiter in all {
-          let isOver = waiter.sequence <= (waiter.needsSync ? synced : durable)
-          if isOver || hasFailed { over.append(waiter) } else { state.waiters.append(waiter) }
+          // A segment that was asked to end during this attempt ends with the next one.
+          let isRollDue = waiter.needsRoll && state.rollMark != nil
+          let isDurable = waiter.sequence <= (waiter.needsSync ? synced : durable)
+          if !isRollDue, isDurable || hasFailed {
+            over.append(waiter)
+          } else {
+            state.waiters.append(waiter)
+          }
         }
       }
       var isTimerDue = false
@@ -226,7 +232,8 @@ extension RecordLog {
       if andRoll, state.phase > .open { return (.failure(.closed), false) }
       let reached = needsSync ? state.synced : durable(state)
       if sequence <= reached, !andRoll, state.failure == nil { return (.success(()), false) }
-      state.waiters.append(Waiter(sequence: sequence, needsSync: needsSync, done: done))
+      state.waiters.append(
+        Waiter(sequence: sequence, needsSync: needsSync, needsRoll: andRoll, done: done))
       if needsSync { state.wantsSync = true }
       if andRoll {
         state.rollMark = LogWriter.Mark(bytes: state.appendedBytes, last: state.next - 1)

@@ -83,6 +83,8 @@ package final class RecordLog: Sendable {
     let sequence: Int
     /// True if the record must be on stable storage, whatever the configuration says.
     let needsSync: Bool
+    /// True if the segment must have ended behind the record.
+    let needsRoll: Bool
     let done: @Sendable (Result<Void, LogError>) -> Void
   }
 

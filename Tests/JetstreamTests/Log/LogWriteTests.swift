@@ -129,6 +129,30 @@ struct LogWriteTests {
     #expect(numbers(try LogReader(disk).all()) == [1, 2])
   }
 
+  @Test("A snapshot that is asked for while its last record is synced ends the segment, too")
+  func snapshotDuringSync() throws {
+    let disk = SimulatedDisk()
+    let directory = InterruptedDirectory(disk)
+    let (queue, snapshots) = (ManualLogQueue(), ManualLogQueue())
+    let log = try RecordLog(
+      directory, configuration: .init(history: .nothing), queue: queue, snapshotQueue: snapshots)
+    for number in 1...3 { try log.append(.note, payload(number)) }
+    let made = ResultBox()
+    directory.onSync { _ in
+      directory.onSync { _ in }
+      log.snapshot(at: 3, standingFor: [.note], state: { [] }, then: { made.put($0) })
+    }
+    // The sync makes the records durable. The segment ends with the next piece of work.
+    queue.step()
+    #expect(log.durableSequence == 3)
+    snapshots.drain()
+    queue.drain()
+    snapshots.drain()
+    try #require(made.result).get()
+    #expect(try LogReader(disk).firstSequence() == 4)
+    #expect(try LogReader(disk).snapshot()?.sequence == 3)
+  }
+
   @Test(
     "A process that is killed, and a machine that stops, in the middle of whatever is synced leave what they promise",
     arguments: [false, true])
