@@ -3,14 +3,6 @@ import Jetstream
 
 /// The decisions on the change sets of the clients that used a scope most recently, by client.
 struct ClientTable {
-  /// A limit on the decisions that are kept for a client until it says that it knows them.
-  struct Limit {
-    /// The largest number of decisions: ten times as many as a client of this package leaves unknown.
-    var decisions = 10_000
-    /// The number of replies in them from which no further change set is decided.
-    var replies = 1_000_000
-  }
-
   /// The decisions of all clients, as a snapshot stores them.
   private(set) var byID: [UUID: ScopeHistory.Client] = [:]
   /// The highest ``ScopeHistory/Client/seenAt`` of a client that was dropped from the table: clients last seen at this
@@ -36,12 +28,6 @@ struct ClientTable {
     of client: UUID, on number: Int, checksum: UInt32
   ) -> ScopeHistory.Client.Verdict {
     self[client].verdict(on: number, checksum: checksum)
-  }
-
-  /// Returns true if one more decision of a client may be kept.
-  func hasRoom(for client: UUID, _ limit: Limit) -> Bool {
-    guard let known = byID[client] else { return true }
-    return known.decisions.count < limit.decisions && known.replyCount < limit.replies
   }
 
   /// Records the decision on a client's change set.
@@ -129,7 +115,7 @@ extension ScopeHistory.Client {
     decided = decision.number
     checksum = decision.checksum
     checksums[decision.number] = decision.checksum
-    append(
+    decisions.append(
       .init(
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence,
         outcome: decision.outcome))
@@ -139,8 +125,11 @@ extension ScopeHistory.Client {
   /// that is used twice.
   mutating func forget(upTo number: Int) {
     let last = min(number, decided - 1)
+    // A count and no slice, which would make the array that is about to change a copy.
     let count = decisions.firstIndex { $0.number > last } ?? decisions.count
-    if count > 0 { removeFirst(count) }
+    if count == 0 { return }
+    for at in 0..<count { checksums[decisions[at].number] = nil }
+    decisions.removeFirst(count)
   }
 
   /// Returns the decisions on change sets with numbers above `number`, in order.

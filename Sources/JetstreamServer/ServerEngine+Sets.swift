@@ -29,9 +29,6 @@ extension ServerEngine {
     let (text, checksum) = sync.checkedText()
     switch host.clients.verdict(of: client, on: number, checksum: checksum) {
     case .new:
-      guard host.clients.hasRoom(for: client, configuration.unknownDecisions) else {
-        return endWithWarning(session, "too many decisions are not known to the client")
-      }
       submit(arrival, as: text, to: subscription, by: (client, number, checksum))
     case .decided(let replies, let outcome):
       // The change set has its sequence already: nothing is applied here.

@@ -70,9 +70,7 @@ package struct ScopeHistory: Sendable, Equatable {
     /// The checksum of the change set with that number; 0 if it is not known.
     package var checksum: UInt32
     /// The decisions that the client may not know yet.
-    package private(set) var decisions: [ScopeStanding.Decision]
-    /// The number of replies in all ``decisions``.
-    package private(set) var replyCount: Int
+    package var decisions: [ScopeStanding.Decision]
     /// The checksums of the change sets in ``decisions``, by number, as far as they are known.
     package var checksums: [Int: UInt32] = [:]
     /// The scope's sequence when the client was last seen.
@@ -83,23 +81,6 @@ package struct ScopeHistory: Sendable, Equatable {
       self.decided = decided
       self.checksum = checksum
       self.decisions = decisions
-      replyCount = decisions.reduce(0) { $0 + $1.fragmentReplies.count }
-    }
-
-    /// Appends the decision on the next change set.
-    mutating func append(_ decision: ScopeStanding.Decision) {
-      decisions.append(decision)
-      replyCount += decision.fragmentReplies.count
-    }
-
-    /// Removes the first `count` decisions, with their checksums.
-    mutating func removeFirst(_ count: Int) {
-      // By places and no slice, which would make the array that is about to change a copy.
-      for at in 0..<count {
-        checksums[decisions[at].number] = nil
-        replyCount -= decisions[at].fragmentReplies.count
-      }
-      decisions.removeFirst(count)
     }
   }
 
