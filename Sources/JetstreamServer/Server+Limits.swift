@@ -86,11 +86,11 @@ extension Server.Configuration {
     /// and all goes on where it was. Changes of the app's own models are not held back.
     public var unstoredBytes: Int? = 16 << 20
     /// The most resident memory that the process should have, in bytes. The server looks once a second: from the second
-    /// look in a row that finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are closed, and change sets
-    /// that add models are refused with `short-of-memory`; clients ask for sessions and scopes again after 5 seconds.
-    /// Sessions go on: they are told everything, and change and remove models. Scopes are closed after ten idle seconds.
-    /// The server reports when that begins and when it ends. On other systems than Linux, it reports that the limit does
-    /// not hold.
+    /// look in a row that finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are
+    /// closed, and change sets that add models are refused with `short-of-memory`; clients ask for sessions and scopes
+    /// again after 5 seconds. Sessions go on: they are told everything, and change and remove models. Scopes are closed
+    /// after ten idle seconds. The server reports when that begins and when it ends. On other systems than Linux, it
+    /// reports that the limit does not hold.
     ///
     /// Choose it well below what the system lets the process have. What clients do between two looks comes on top of it,
     /// and so do longer values of models that there are: bound those with rules for properties.

@@ -231,7 +231,10 @@ extension RecordLog {
     let (outcome, isFirst): (Result<Void, LogError>?, Bool) = state.withLock { state in
       if andRoll, state.phase > .open { return (.failure(.closed), false) }
       let reached = needsSync ? state.synced : durable(state)
-      if sequence <= reached, !andRoll, state.failure == nil { return (.success(()), false) }
+      let isRollDue = needsSync && state.rollMark != nil
+      if sequence <= reached, !andRoll, !isRollDue, state.failure == nil {
+        return (.success(()), false)
+      }
       state.waiters.append(
         Waiter(sequence: sequence, needsSync: needsSync, needsRoll: andRoll, done: done))
       if needsSync { state.wantsSync = true }

@@ -83,7 +83,7 @@ package final class RecordLog: Sendable {
     let sequence: Int
     /// True if the record must be on stable storage, whatever the configuration says.
     let needsSync: Bool
-    /// True if the segment must have ended behind the record.
+    /// True if only the commit that was asked to end the segment may answer.
     let needsRoll: Bool
     let done: @Sendable (Result<Void, LogError>) -> Void
   }
@@ -274,9 +274,10 @@ package final class RecordLog: Sendable {
   /// Ends writing, unless an earlier call of ``close()`` has done so. If one has failed, records may have been appended
   /// since: then closing begins anew.
   private func stop(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
-    // After a failure, the name of a segment may not be on stable storage, although all records are.
+    // After a failure, the name of a segment may not be on stable storage, although all records are. And the commit that
+    // ends a segment for a snapshot may be about to come into the queue.
     let isReady = state.withLock {
-      $0.phase == .closing && $0.synced == $0.next - 1 && $0.failure == nil
+      $0.phase == .closing && $0.synced == $0.next - 1 && $0.failure == nil && $0.rollMark == nil
     }
     if !isReady { return close(then: done) }
     // The last sync, and with it the last check, may have been long ago.

@@ -79,6 +79,40 @@ private final class InterruptedFile: LogFile {
   func close() { file.close() }
 }
 
+/// A queue into which a thread comes late with its work.
+private final class HoldingLogQueue: LogQueue {
+  let manual = ManualLogQueue()
+  private let state = Mutex<(isHolding: Bool, held: [@Sendable () -> Void])>((false, []))
+
+  func run(_ work: @escaping @Sendable () -> Void) {
+    let isHeld = state.withLock { state in
+      if state.isHolding { state.held.append(work) }
+      return state.isHolding
+    }
+    if !isHeld { manual.run(work) }
+  }
+
+  func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
+    manual.run(after: delay, work)
+  }
+
+  /// Keeps back what `body` gives to the queue.
+  func hold(_ body: () -> Void) {
+    state.withLock { $0.isHolding = true }
+    body()
+    state.withLock { $0.isHolding = false }
+  }
+
+  /// Takes what was kept back.
+  func release() {
+    let held = state.withLock { state in
+      defer { state.held = [] }
+      return state.held
+    }
+    for work in held { manual.run(work) }
+  }
+}
+
 @Suite("Records that are written at once")
 struct LogWriteTests {
   @Test("A killed process leaves every record, although nothing of it was synced")
@@ -151,6 +185,38 @@ struct LogWriteTests {
     try #require(made.result).get()
     #expect(try LogReader(disk).firstSequence() == 4)
     #expect(try LogReader(disk).snapshot()?.sequence == 3)
+  }
+
+  @Test("A log that is closed between a snapshot's request and its commit makes the snapshot first")
+  func closeBeforeCommit() throws {
+    let disk = SimulatedDisk()
+    let directory = InterruptedDirectory(disk)
+    let (queue, snapshots) = (HoldingLogQueue(), ManualLogQueue())
+    let log = try RecordLog(
+      directory, configuration: .init(history: .nothing), queue: queue, snapshotQueue: snapshots)
+    for number in 1...3 { try log.append(.note, payload(number)) }
+    let (made, closed) = (ResultBox(), ResultBox())
+    directory.onSync { _ in
+      directory.onSync { _ in }
+      // Another thread closes the log before this one has put its commit into the queue.
+      queue.hold {
+        log.snapshot(at: 3, standingFor: [.note], state: { [] }, then: { made.put($0) })
+      }
+      log.close { closed.put($0) }
+    }
+    // The commit, and then the attempt to close.
+    for _ in 1...10 { queue.manual.step() }
+    snapshots.drain()
+    #expect(made.result == nil && closed.result == nil)
+    queue.release()
+    for _ in 1...10 {
+      queue.manual.step()
+      snapshots.step()
+    }
+    try #require(made.result).get()
+    try #require(closed.result).get()
+    #expect(try LogReader(disk).snapshot()?.sequence == 3)
+    #expect(try LogReader(disk).firstSequence() == 4)
   }
 
   @Test(
