@@ -274,8 +274,8 @@ package final class RecordLog: Sendable {
   /// Ends writing, unless an earlier call of ``close()`` has done so. If one has failed, records may have been appended
   /// since: then closing begins anew.
   private func stop(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
-    // After a failure, the name of a segment may not be on stable storage, although all records are. And the commit that
-    // ends a segment for a snapshot may be about to come into the queue.
+    // After a failure, the name of a segment may not be on stable storage, although all records are. And the commit
+    // that ends a segment for a snapshot may be about to come into the queue.
     let isReady = state.withLock {
       $0.phase == .closing && $0.synced == $0.next - 1 && $0.failure == nil && $0.rollMark == nil
     }
