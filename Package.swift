@@ -130,16 +130,21 @@ let package = Package(
   ]
 )
 
-// Compile modules as wholes, as `.ci/run` does: that takes less processor time from scratch, but after an edit the
-// whole module is compiled again. And leave out debug information, which takes a tenth of that time: `.ci/run` runs
-// nothing with a debugger. The backtrace of a crash then has functions without lines.
-if Context.environment["JETSTREAM_WHOLE_MODULES"] != nil {
-  let whole = ["-whole-module-optimization", "-no-emit-module-separately-wmo", "-num-threads", "2"]
+// One release build for everything, as `.ci/run` makes it: the tests run against it, too. So the libraries can be tested
+// (`-enable-testing`), and a precondition that fails says its sentence, as in a debug build. The tests themselves are not
+// optimized. Debug information is left out, since `.ci/run` runs nothing with a debugger: the backtrace of a crash then
+// has functions without lines.
+if Context.environment["JETSTREAM_ONE_BUILD"] != nil {
+  let flags = [
+    "-enable-testing", "-assert-config", "Debug", "-no-emit-module-separately-wmo", "-num-threads",
+    "2",
+    "-Xfrontend", "-gnone",
+  ]
   for target in package.targets where !["CEventLoop", "CJetstream"].contains(target.name) {
+    let optimization = target.type == .test ? ["-Onone"] : []
     target.swiftSettings =
       (target.swiftSettings ?? []) + [
-        .unsafeFlags(whole, .when(configuration: .debug)),
-        .unsafeFlags(["-Xfrontend", "-gnone"]),
+        .unsafeFlags(flags + optimization, .when(configuration: .release))
       ]
   }
 }
