@@ -136,9 +136,8 @@ let package = Package(
 // has functions without lines.
 if Context.environment["JETSTREAM_ONE_BUILD"] != nil {
   let flags = [
-    "-enable-testing", "-assert-config", "Debug", "-no-emit-module-separately-wmo", "-num-threads",
-    "2",
-    "-Xfrontend", "-gnone",
+    "-enable-testing", "-assert-config", "Debug", "-no-emit-module-separately-wmo",
+    "-num-threads", "2", "-Xfrontend", "-gnone",
   ]
   for target in package.targets where !["CEventLoop", "CJetstream"].contains(target.name) {
     let optimization = target.type == .test ? ["-Onone"] : []
