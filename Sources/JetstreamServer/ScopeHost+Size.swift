@@ -13,12 +13,6 @@ extension ScopeHost {
     }
   }
 
-  /// Returns the approximate size of the full state in bytes: as many times the average of the last measurement as
-  /// there are models, so that additions and removals count at once; 0 if it was not measured yet. Cost: O(1).
-  func estimatedBytes(of models: Int) -> Int {
-    stream.bytesPerModel.map { Int(min($0 * Double(models), 1e18)) } ?? 0
-  }
-
   /// Returns the number of models that fragments would bring in: those that they add, and those that have left and that
   /// they name, with all below them. Cost: O(n) in the fragments and in the result, which is not counted beyond one more
   /// than `most`.
@@ -45,26 +39,31 @@ extension ScopeHost {
 
 extension ServerEngine {
   /// Returns the limit that a change set would exceed, on the size of a scope or on the memory of the process; nil if it may
-  /// be applied. Only what adds models is refused: changes go on, and so do removals, which make room.
+  /// be applied. Refused is what adds models, or makes values and collections longer: other changes go on, and so do
+  /// removals, which make room.
   ///
   /// - Parameter bytes: the size of its fragments.
   func limit(exceededBy sync: ScopeSync, of bytes: Int, in host: ScopeHost) -> ServerLimit? {
-    let (mostModels, mostBytes) = (
-      configuration.limits.modelsPerScope, configuration.limits.bytesPerScope
-    )
-    if isShortOfMemory, host.arrivals(by: sync.fragments, upTo: 0) > 0 { return .residentBytes }
-    if mostModels == nil, mostBytes == nil { return nil }
+    let (fragments, limits) = (sync.fragments, configuration.limits)
+    if isShortOfMemory, host.arrivals(by: fragments, upTo: 0) > 0 || host.growth(by: fragments) > 0
+    {
+      return .residentBytes
+    }
+    if limits.modelsPerScope == nil, limits.bytesPerScope == nil { return nil }
     let models = host.modelCount
     // A model that has left comes back with a single insertion, with all models below it.
-    let mostArrivals = sync.fragments.count + host.tombstones.models.count
-    let mayBeTooMany = mostModels.map { models + mostArrivals > $0 } ?? false
-    let isTooLarge = mostBytes.map { host.estimatedBytes(of: models) + bytes > $0 } ?? false
+    let mostArrivals = fragments.count + host.tombstones.models.count
+    let mayBeTooMany = limits.modelsPerScope.map { models + mostArrivals > $0 } ?? false
+    let size = host.stream.estimatedBytes(of: models)
+    let isTooLarge = limits.bytesPerScope.map { size + bytes > $0 } ?? false
     guard mayBeTooMany || isTooLarge else { return nil }
-    let room = mostModels.map { max(0, $0 - models) } ?? 0
-    let arrivals = host.arrivals(by: sync.fragments, upTo: room)
-    if arrivals == 0 { return nil }
-    if mostModels != nil, arrivals > room { return .modelsPerScope }
-    return isTooLarge ? .bytesPerScope : nil
+    let room = limits.modelsPerScope.map { max(0, $0 - models) } ?? 0
+    let arrivals = host.arrivals(by: fragments, upTo: room)
+    if limits.modelsPerScope != nil, arrivals > room { return .modelsPerScope }
+    guard isTooLarge, let most = limits.bytesPerScope else { return nil }
+    if arrivals > 0 { return .bytesPerScope }
+    let growth = host.growth(by: fragments)
+    return growth > 0 && size + growth > most ? .bytesPerScope : nil
   }
 }
 

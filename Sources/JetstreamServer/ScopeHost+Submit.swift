@@ -45,6 +45,7 @@ extension ScopeHost {
       return result
     }
 
+    noteGrowth(by: effective)
     let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
     begin()
     for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {

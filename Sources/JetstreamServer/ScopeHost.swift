@@ -141,6 +141,11 @@ final class ScopeHost: ContentHost, ContentMemory {
   /// Measures the full state if that is due, and keeps as much of the stream as it is worth.
   func measureState() { stream.measureState(of: content) }
 
+  /// Notes, for the limit on the size, that the scope is about to grow by the changes of accepted fragments.
+  func noteGrowth(by fragments: [SyncFragment]) {
+    if stream.limit.scopeBytes != nil { stream.note(growth: growth(by: fragments)) }
+  }
+
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
 
   func end() {

@@ -108,8 +108,11 @@ package struct ScopeStream {
   /// its own; nil if the state is too large for it to matter, or not measured yet.
   var bytesWorthState: Int? { state.bytes.map { $0 + $0 / 2 + limit.leastBytes / 4 } }
 
-  /// The average size of a model in bytes; nil if the full state was not measured yet.
-  var bytesPerModel: Double? { state.bytesPerModel }
+  /// Returns the approximate size of the full state by now, with this number of models; see ``StateSize``.
+  func estimatedBytes(of models: Int) -> Int { state.estimate(of: models) }
+
+  /// Notes the number of bytes by which a change set has made values of the scope longer; negative for shorter.
+  mutating func note(growth bytes: Int) { state.note(growth: bytes) }
 
   private mutating func trimIfDue() {
     // Half of the items are dropped at once, so that the cost of each append stays negligible.

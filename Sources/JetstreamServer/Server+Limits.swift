@@ -42,10 +42,11 @@ extension Server.Configuration {
     /// The number of models of a scope. A change set that would add models beyond it is rejected as a whole, with
     /// `scope-full`. Changes and removals go on, and so do the app's own additions.
     public var modelsPerScope: Int? = 1_000_000
-    /// The size of a scope's full state as JSON, in bytes. A change set that adds models to a larger scope is
-    /// rejected as a whole, with `scope-full`. Changes and removals go on. The size is estimated: it is measured
-    /// while change sets come, and calculated from the number of models in between, so that a scope may get about
-    /// half as large again.
+    /// The size of a scope's full state as JSON, in bytes. A change set that adds models to a larger scope, or makes
+    /// values or collections longer than before, is rejected as a whole, with `scope-full`. Other changes and removals go
+    /// on; values of up to 64 bytes count like numbers. The size is estimated: it is measured while change sets come,
+    /// and calculated from the number of models and the length of values in between, so that a scope may get about half
+    /// as large again.
     public var bytesPerScope: Int?
     // A client that exceeds one of the following rates is refused nothing: its connection is left unread until the rate
     // allows more.
@@ -87,13 +88,12 @@ extension Server.Configuration {
     public var unstoredBytes: Int? = 16 << 20
     /// The most resident memory that the process should have, in bytes. The server looks once a second: from the second
     /// look in a row that finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are
-    /// closed, and change sets that add models are refused with `short-of-memory`; clients ask for sessions and scopes
-    /// again after 5 seconds. Sessions go on: they are told everything, and change and remove models. Scopes are closed
-    /// after ten idle seconds. The server reports when that begins and when it ends. On other systems than Linux, it
-    /// reports that the limit does not hold.
+    /// closed, and change sets that add models, or make values or collections longer, are refused with `short-of-memory`;
+    /// clients ask for sessions and scopes again after 5 seconds. Sessions go on: they are told everything, make other
+    /// changes, also of values of up to 64 bytes, and remove models. Scopes are closed after ten idle seconds. The server
+    /// reports when that begins and when it ends. On other systems than Linux, it reports that the limit does not hold.
     ///
-    /// Choose it well below what the system lets the process have. What clients do between two looks comes on top of it,
-    /// and so do longer values of models that there are: bound those with rules for properties.
+    /// Choose it well below what the system lets the process have: what clients do between two looks comes on top of it.
     public var residentBytes: Int?
 
     /// Makes limits with default values.

@@ -2,8 +2,9 @@ import Jetstream
 
 /// The engine's behaviour while the process is short of memory.
 ///
-/// It refuses what takes more: new sessions, the opening of scopes, and change sets that add models. Sessions go on, are
-/// told everything, resume on new connections, change and remove models. Idle scopes are closed sooner.
+/// It refuses what takes more: new sessions, the opening of scopes, and change sets that add models or make values longer.
+/// Sessions go on, are told everything, resume on new connections, make other changes and remove models. Idle scopes are
+/// closed sooner.
 extension ServerEngine {
   /// True while what takes more memory is refused; see ``Server/Configuration/Limits-swift.struct/residentBytes``.
   var isShortOfMemory: Bool { work.memory.isHigh }
@@ -21,7 +22,8 @@ extension ServerEngine {
       hooks.report(
         isShortOfMemory
           ? Diagnostic(
-            .error, .session, "\(text): new sessions, openings of scopes and additions are refused")
+            .error, .session,
+            "\(text): new sessions, openings of scopes, additions and longer values are refused")
           : Diagnostic(.info, .session, "\(text): nothing is refused for it any more"))
     }
     return isAbove

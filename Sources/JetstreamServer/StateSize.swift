@@ -17,7 +17,11 @@ struct StateSize {
   private let scopeBytes: Int?
   /// The average size of a model at the last measurement, or of those that were read of a scope that is too large; nil
   /// before the first.
-  private(set) var bytesPerModel: Double?
+  private var bytesPerModel: Double?
+  /// The number of bytes by which clients have made values longer since the last measurement was begun.
+  private var growth = 0
+  /// The part of it that came before the measurement that goes on.
+  private var earlierGrowth = 0
   /// The number of bytes that are read in a turn.
   private let partBytes: Int
   /// The UUIDs of the models that are still to be read; empty between two measurements.
@@ -36,6 +40,16 @@ struct StateSize {
     dueAt = partBytes / 4
   }
 
+  /// Returns the size by now: as many times the average of the last measurement as there are models, so that additions and
+  /// removals count at once, and what values have grown by. What they grow by during a measurement may count twice until
+  /// the next one.
+  func estimate(of models: Int) -> Int {
+    max(0, Int(min((bytesPerModel ?? 0) * Double(models), 1e18)) + growth)
+  }
+
+  /// Notes the number of bytes by which a change set has made values longer; negative for shorter.
+  mutating func note(growth bytes: Int) { growth += bytes }
+
   /// Returns true if the stream has grown enough.
   func isDue(at totalBytes: Int) -> Bool { totalBytes >= dueAt }
 
@@ -45,7 +59,7 @@ struct StateSize {
   /// - Returns: true if ``bytes`` is new.
   mutating func measure(_ content: any HostedContent, at totalBytes: Int) -> Bool {
     if open.isEmpty {
-      (counted, models) = (0, 0)
+      (counted, models, earlierGrowth) = (0, 0, growth)
       open = content.unknownModelUUIDs().sorted(by: <) + [content.root?.uuid].compactMap(\.self)
     }
     let end = counted + partBytes
@@ -64,6 +78,7 @@ struct StateSize {
     }
     bytes = open.isEmpty ? counted : nil
     bytesPerModel = Double(counted) / Double(max(1, models))
+    growth -= earlierGrowth
     open = []
     // A state grows by no more than the stream. Near the limit, or above it, a fourth is worth another measurement.
     let room = scopeBytes.map { max($0 - counted, counted / 4) } ?? .max

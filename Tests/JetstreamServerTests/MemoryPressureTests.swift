@@ -16,10 +16,10 @@ struct MemoryPressureTests {
   }()
   private static let (much, less, little) = ((16 << 20) + 1, (15 << 20) + 1, 15 << 20)
 
-  private static func world() -> InMemoryWorld {
+  private static func world(unknown: UnknownContent = .reject) -> InMemoryWorld {
     var configuration = ServerEngine.Configuration()
     configuration.limits = limits
-    let world = InMemoryWorld(configuration: configuration)
+    let world = InMemoryWorld(configuration: configuration, unknown: unknown)
     world.canvas.shapes.append(contentsOf: [Shape(), Shape()])
     return world
   }
@@ -85,6 +85,48 @@ struct MemoryPressureTests {
     #expect(
       world.log.filter { $0.contains("MiB of memory") }.map { $0.contains("are refused") }
         == [true, false])
+  }
+
+  @Test("Longer values, collections and dictionaries are rejected, and shorter ones are not")
+  func longerValues() {
+    let world = Self.world(unknown: .keep)
+    let (canvas, shape) = (world.canvas, world.canvas.shapes[0])
+    let long = String(repeating: "x", count: 100)
+    shape.label = long
+    shape.corners = [1: shape]
+    world.scope.flush()
+    let peer = RawPeer.joined(world, protocol: 2)
+    func errors(_ fragments: SyncFragment...) -> Set<String?> {
+      Set(peer.submit(fragments).map { $0.error?.type })
+    }
+    func write(_ properties: JSONObject) -> SyncFragment {
+      SyncFragment(.change, uuid: shape.uuid, className: "Shape", properties: properties)
+    }
+    func edit(_ list: String, _ operation: PropertyOperation) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: canvas.uuid, className: "Canvas", properties: [:],
+        operations: [list: [operation]])
+    }
+    let reference = JSONValue.string(shape.uuid.wireText)
+    #expect(errors(write(["note": "short"])) == [nil])
+    Self.press(world.server)
+    let refused: Set<String?> = ["short-of-memory"]
+    #expect(errors(write(["label": .string(long + "x")])) == refused)
+    #expect(errors(write(["tags": .array((0..<100).map { .integer($0) })])) == refused)
+    #expect(errors(write(["corners/2": reference])) == refused)
+    #expect(errors(write(["note": "longer"])) == refused)
+    #expect(errors(write(["other": .null])) == refused)
+    #expect(errors(edit("hidden", .insert(shape.uuid, .end))) == refused)
+
+    #expect(errors(write(["label": .string(long.uppercased()), "x": 3, "tags": [1, 2]])) == [nil])
+    #expect(errors(write(["corners/2": reference, "corners/1": .null])) == [nil])
+    #expect(errors(write(["note": "brief"])) == [nil])
+    let move = [edit("hidden", .insert(shape.uuid, .end)), edit("shapes", .remove(shape.uuid))]
+    #expect(errors(move[0], move[1]) == [nil])
+    // What is shorter makes room for what is longer in the same change set.
+    #expect(errors(write(["label": "", "note": "longer"])) == [nil])
+    #expect(canvas.hidden == [shape] && shape.corners == [2: shape] && shape.x == 3)
+    #expect(world.limitHits == [.residentBytes: 6])
   }
 
   @Test("A model that comes back is an addition as well")

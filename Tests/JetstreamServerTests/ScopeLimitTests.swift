@@ -146,6 +146,32 @@ struct ScopeLimitTests {
     #expect(add() && client.tokens == [nil])
   }
 
+  @Test("A scope that is too large takes no longer values until others are shorter")
+  func longerValues() {
+    let world = world { $0.bytesPerScope = 50_000 }
+    for _ in 0..<100 { world.canvas.shapes.append(Shape()) }
+    let client = client(in: world)
+    func label(_ shape: Int, _ count: Int) -> Bool {
+      let before = client.rejections.count
+      client.canvas.shapes[shape].label = String(repeating: "x", count: count)
+      world.settle()
+      return client.rejections.count == before
+    }
+    var count = 0
+    while count < 100, label(count, 4_000) { count += 1 }
+    let size = world.scope.canonicalJSON.utf8.count
+    #expect(size > 25_000 && size < 100_000, "\(count) long labels make \(size) bytes.")
+    #expect(world.limitHits == [.bytesPerScope: 1])
+    // Values that are short, or not longer than before, are taken.
+    #expect(label(count, 64) && label(0, 3_999) && !label(0, 6_000))
+    client.canvas.shapes[0].x = 7
+    client.canvas.selected = client.canvas.shapes[1]
+    world.settle()
+    #expect(world.canvas.shapes[0].x == 7 && world.canvas.selected != nil)
+    for shape in 0..<count { #expect(label(shape, 10)) }
+    #expect(label(0, 4_000) && client.tokens == [nil])
+  }
+
   @Test("A scope without a limit takes whatever comes")
   func unlimited() {
     let world = world { ($0.modelsPerScope, $0.bytesPerScope) = (nil, nil) }
