@@ -25,6 +25,25 @@ extension RecordLog {
     }
   }
 
+  /// Writes all appended lines to the file, however many, for a reader to find them. Does not sync.
+  ///
+  /// - Throws: ``LogError/backlog(bytes:)`` if only the queue may write, again after a failure: it tries so then. And
+  ///   ``LogError/file(_:)``. The lines stay.
+  func writeAll() throws(LogError) {
+    let blocked = try reading { () throws(LogFileError) in
+      try writer.withLock { writer throws(LogFileError) in
+        take(into: &writer)
+        if writer.isUncertain || writer.isAway { return writer.waitingBytes }
+        try writer.write()
+        noteWaiting(writer)
+        return writer.waitingBytes
+      }
+    }
+    guard blocked > 0 else { return }
+    if state.withLock({ schedule(&$0) }) { queue.run { self.commit() } }
+    throw .backlog(bytes: blocked)
+  }
+
   /// The maximum number of bytes that ``writeNow()`` writes.
   private static let mostAtOnce = 1 << 20
 

@@ -104,12 +104,14 @@ package struct ClientLog: Sendable {
     ]
   }
 
-  /// Reads the newest snapshot and the records after it. Returns nil if the log is new.
+  /// Reads the newest snapshot and the records after it, also those that were appended and not written yet. Returns nil if the
+  /// log is new.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(sequence:problem:)`` with the sequence
-  ///   of the record that is not valid.
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, ``LogError/backlog(bytes:)`` while records cannot be written,
+  ///   or ``LogError/unreadable(sequence:problem:)`` with the sequence of the record that is not valid.
   package func history() throws(LogError) -> ReplicaHistory? {
-    try Self.history(in: LogReader(records.directory))?.history
+    try records.writeAll()
+    return try Self.history(in: LogReader(records.directory))?.history
   }
 
   /// Reads the log up to the record `end`. Also returns the sequence of the last record read.

@@ -187,6 +187,34 @@ struct LogWriteTests {
     #expect(try LogReader(disk).snapshot()?.sequence == 3)
   }
 
+  @Test("All that was appended is written when that is asked for, however much it is")
+  func writeAll() throws {
+    let (disk, queue) = (SimulatedDisk(), ManualLogQueue())
+    let log = try RecordLog(
+      disk, configuration: .init(), queue: queue, snapshotQueue: queue)
+    func last() throws -> Int {
+      var (cursor, last) = (try LogReader(disk).read(from: 1), 0)
+      while let line = try cursor.next() { last = line.sequence }
+      return last
+    }
+    try log.append(.note, payload(1, length: 2 << 20))
+    log.writeNow()
+    #expect(try last() == 0)
+    try log.writeAll()
+    #expect(try last() == 1 && log.durableSequence == 0)
+    queue.drain()
+    #expect(log.durableSequence == 1)
+    try log.writeAll()
+    // What was written before a failed sync has to be written again by the queue, which is asked to.
+    disk.inject([.sync(EIO)])
+    try log.append(.note, payload(2))
+    queue.step()
+    #expect(throws: LogError.self) { try log.writeAll() }
+    queue.drain()
+    try log.writeAll()
+    #expect(try last() == 2 && log.durableSequence == 2)
+  }
+
   @Test("A log that is closed between a snapshot's request and its commit makes the snapshot first")
   func closeBeforeCommit() throws {
     let disk = SimulatedDisk()
