@@ -196,6 +196,34 @@ struct ChangeSetSessionTests {
     #expect(first.isConsistent && second.isConsistent && third.isConsistent)
   }
 
+  @Test("Two clients of one scope: a pause holds back the messages of both, until its end")
+  func pausedTwice() {
+    server.join()
+    let other = ScriptedServer()
+    other.connect()
+    other.open()
+    other.fetch(scope)
+    other.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "other")))
+    other.receive(
+      .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0)),
+      other.state(2, scope: scope))
+    let root = canvas.uuid
+    func change(_ properties: JSONObject) -> SyncFragment {
+      SyncFragment(.change, uuid: root, className: "Canvas", properties: properties)
+    }
+    scope.pauseIncoming()
+    server.tell(change(["name": "a"]))
+    other.tell(change(["likes": 1]))
+    #expect(canvas.name == nil && canvas.likes == 0)
+    scope.resumeIncoming()
+    #expect(canvas.name == "a" && canvas.likes == 1)
+    server.engine.close()
+    scope.pauseIncoming()
+    other.tell(change(["likes": 2]))
+    scope.resumeIncoming()
+    #expect(canvas.likes == 2)
+  }
+
   @Test("What came in the frame in which the app closes the client is decided")
   func closeWithinAFrame() {
     server.join()

@@ -200,6 +200,69 @@ struct ClientSessionTests {
     #expect(server.denials == [.sessionClosed(reason: "banned")])
   }
 
+  @Test("A denied session ends the scopes without a log, and keeps those that have one")
+  func deniedWithLog() throws {
+    let logged = Scope(name: "Logged", root: Canvas(), ticker: server.ticker)
+    var records = 0
+    server.join()
+    try server.engine.fetch(
+      logged, params: [:], history: nil, now: server.now, store: { _ in records += 1 },
+      completion: { _ in })
+    server.close(4096, WireError.rejected("banned").json.text)
+    #expect(server.denials == [.sessionClosed(reason: "banned")])
+    #expect(server.engine.scopes.map(\.name) == ["Logged"])
+    let before = records
+    (logged.root as? Canvas)?.name = "offline"
+    logged.flush()
+    #expect(records > before && server.engine.pendingCount == 1)
+    server.connect()
+    server.open()
+    _ = server.takeSent()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next")))
+    guard case .scopeFetch(let fetch)? = server.takeSent().last else {
+      Issue.record("The scope is not asked for.")
+      return
+    }
+    #expect(fetch.name == "Logged")
+    server.engine.close()
+    #expect(server.engine.scopes.isEmpty)
+  }
+
+  @Test("A client that is closed when its status changes stays closed, and can be connected again")
+  func closedByListener() {
+    for status in [ClientStatus.connecting, .online] {
+      let server = ScriptedServer()
+      server.onStatus = { if $0 == status { server.engine.close() } }
+      server.connect()
+      #expect(server.attempts.count == (status == .connecting ? 0 : 1))
+      if status == .online {
+        server.open()
+        server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret")))
+      }
+      server.advance(by: .seconds(100))
+      #expect(server.statuses.last == .offline && server.reportedTokens.isEmpty)
+      server.onStatus = nil
+      server.join()
+      #expect(server.engine.status == .online && server.reportedTokens == ["secret"])
+    }
+  }
+
+  @Test("A server that does not know a session which was not named is asked again after a while")
+  func unknownWithoutToken() {
+    server.join()
+    let unknown = WireError.sessionTokenUnrecognized.json.text
+    server.close(4096, unknown)
+    #expect(server.attempts == [nil, nil] && server.engine.status == .connecting)
+    for attempts in 2...4 {
+      #expect(server.attempts.count == attempts)
+      server.open()
+      server.close(4096, unknown)
+      #expect(server.attempts.count == attempts && server.engine.status == .waiting)
+      server.advance(by: .seconds(60))
+    }
+    #expect(server.denials.isEmpty && server.engine.scopes.count == 1)
+  }
+
   @Test("A server that has waited too long for the handshake is asked again")
   func lateHandshake() {
     server.connect()

@@ -133,6 +133,24 @@ struct ScheduleTests {
     #expect(client.tokens.count == attempts + 1 && client.engine.status == .online)
   }
 
+  @Test("A server that wants other credentials, but later, is not asked before")
+  func otherCredentialsLater() {
+    var configuration = ClientEngine.Configuration()
+    configuration.hasCredentials = true
+    let client = world.addClient(configuration: configuration)
+    world.authenticate = { _ in
+      .denied(WireError(message: "who?", type: "not-you", retryAfter: .seconds(30)))
+    }
+    client.join()
+    world.exchange()
+    world.authenticate = { _ in .accepted() }
+    let attempts = client.tokens.count
+    world.pass(30)
+    #expect(client.tokens.count == attempts && client.engine.status == .waiting)
+    world.pass(3)
+    #expect(client.tokens.count == attempts + 1 && client.engine.status == .online)
+  }
+
   @Test("A server that says when to come back is not asked before", arguments: [true, false])
   func retryAfter(hasSession: Bool) throws {
     let busy = WireError(message: "busy", type: "busy", retryAfter: .seconds(30))

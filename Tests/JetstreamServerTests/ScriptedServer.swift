@@ -12,6 +12,10 @@ final class ScriptedServer {
   private(set) var attempts: [String?] = []
   private(set) var disconnects = 0
   private(set) var statuses: [ClientStatus] = []
+  /// Called with each status.
+  var onStatus: ((ClientStatus) -> Void)?
+  /// The tokens of the sessions that were reported.
+  private(set) var reportedTokens: [String] = []
   private(set) var counts: [Int] = []
   private(set) var denials: [SyncError] = []
   private(set) var fetched: [Result<Void, SyncError>] = []
@@ -45,7 +49,10 @@ final class ScriptedServer {
       },
       report: { [unowned self] event in
         switch event {
-        case .statusChanged(let status): statuses.append(status)
+        case .statusChanged(let status):
+          statuses.append(status)
+          onStatus?(status)
+        case .sessionCreated(let token): reportedTokens.append(token)
         case .waitingRepliesChanged(let count): counts.append(count)
         case .sessionDenied(let error): denials.append(error)
         case .rejected(_, let fragment, let error, _):

@@ -125,6 +125,29 @@ struct SyncModeTests {
     expectEqual()
   }
 
+  @Test("A mode that holds back what others change does so too while a new session begins")
+  func changedWhileResuming() throws {
+    client.link!.serverClose = (4097, "expired")
+    world.exchange()
+    #expect(client.engine.status == .waiting)
+    other.canvas.name = "theirs"
+    world.exchange()
+    for _ in 0..<5 where client.engine.status == .waiting { world.advance(by: .seconds(1)) }
+    // The session is created, and the scope asked for; the answer is on its way.
+    let link = try #require(client.link)
+    for _ in 0..<5 where client.engine.status != .online {
+      world.deliver(link, toServer: false)
+      while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+    }
+    #expect(client.engine.status == .online && !link.toClient.isEmpty)
+    setMode(.paused)
+    world.exchange()
+    #expect(client.canvas.name == nil)
+    setMode(.realtime)
+    world.exchange()
+    expectEqual()
+  }
+
   @Test("What an exchange brings that was given up meanwhile is left out, and comes with the next")
   func givenUp() {
     setMode(.polling(every: .seconds(3)))

@@ -111,7 +111,7 @@ extension Scope {
         handle.finish(.accepted, nil)
       }
     }
-    incoming.takeOpening()?()
+    for listener in incoming.takeOpening() { listener.onOpen() }
   }
 
   /// Seals the collected changes and returns the change set. Nil if there is no net change: values that returned to

@@ -11,7 +11,8 @@ extension Scope {
   /// memory, and only a limited number of change sets is sent meanwhile, so this is for moments, such as an
   /// animation or a drag.
   public func pauseIncoming() {
-    if incoming.pause() { incoming.onClose?() }
+    guard incoming.pause() else { return }
+    for listener in incoming.listeners { listener.onClose() }
   }
 
   /// Ends one ``pauseIncoming()``. After the last one, all messages held back are applied in order, as one change:
@@ -27,7 +28,7 @@ extension Scope {
       incoming.openLater()
       startCollecting()
     } else {
-      incoming.onOpen?()
+      for listener in incoming.listeners { listener.onOpen() }
     }
   }
 }

@@ -21,6 +21,8 @@ extension ClientEngine {
       return reportStates()
     }
     enter(.connecting)
+    // A listener of the status may have closed the client.
+    guard connection.state == .connecting else { return }
     perform(.connect(number: connection.number, token: session.token))
   }
 
@@ -46,20 +48,25 @@ extension ClientEngine {
     for replica in replicas { replica.sessionEnded() }
   }
 
-  /// Ends all syncing because the server denies a session, and reports it.
+  /// Stops connecting because the server denies a session, and reports it. Keeps the scopes that have a log, as
+  /// ``giveUp(_:)`` does.
   func deny(_ error: SyncError) {
-    end(error)
+    loseSession()
+    connection.problem = "\(error)"
+    stop(.idle, error, ending: replicas.filter { !$0.journal.isKept })
     report(.sessionDenied(error))
   }
 
   /// Tries again once with other credentials, after the server has refused those of the client. Gives up the second
   /// time.
-  func refuseCredentials(_ message: String, reason: String? = nil) {
+  ///
+  /// - Parameter pause: the time that the server wants the client to wait; zero if it has named none.
+  func refuseCredentials(_ message: String, reason: String? = nil, after pause: Duration = .zero) {
     guard credentials.refused(message) else {
       return giveUp(.sessionDenied(reason: message))
     }
     if session.token != nil { loseSession() }
-    retry(reason: reason ?? message)
+    retry(reason: reason ?? message, after: pause)
   }
 
   /// Stops connecting, because no attempt can succeed, and fails everything that the app waits for. Keeps the scopes

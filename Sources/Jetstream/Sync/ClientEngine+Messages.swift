@@ -84,7 +84,7 @@ extension ClientEngine {
     switch reply.result {
     case .failure(let error):
       if error.denial == .notYou, configuration.hasCredentials {
-        return refuseCredentials(error.message)
+        return refuseCredentials(error.message, after: error.retryAfter ?? .zero)
       }
       guard let pause = error.retryAfter else { return deny(.sessionDenied(reason: error.message)) }
       retry(reason: error.message, after: pause)
@@ -92,6 +92,8 @@ extension ClientEngine {
       session.begin(token, version: min(reply.protocol ?? 1, configuration.highestVersion))
       for replica in replicas { replica.dialect = dialect }
       becomeOnline()
+      // A listener of the status may have closed the client.
+      guard session.token == token else { return }
       report(.sessionCreated(token: token))
       fetchMissing()
     }

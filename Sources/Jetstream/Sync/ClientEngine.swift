@@ -236,8 +236,11 @@ package final class ClientEngine {
       retry(reason: "the session expired", after: pause)
     case 4096 where isTokenUnknown:
       // Pending requests continue in another session, which the server has not refused.
+      let hadToken = session.token != nil
       loseSession()
       let reason = "the server does not know the session any more"
+      // A server that says so to a client that has shown it none is not asked at once.
+      guard hadToken else { return retry(reason: reason, after: pause) }
       diagnose(.warning, .connection, reason)
       connection.problem = reason
       open()
@@ -246,7 +249,7 @@ package final class ClientEngine {
       // The client's handshake arrived too late, or not at all.
       retry(reason: "the server has waited too long for the handshake")
     case _ where configuration.hasCredentials && (refusesCredentials || error?.denial == .notYou):
-      refuseCredentials(error?.message ?? reason)
+      refuseCredentials(error?.message ?? reason, after: pause)
     case _ where isPermanent && !credentials.hasHadSession:
       giveUp(.connectionFailed(reason: reason))
     case _ where pause > .zero:

@@ -20,9 +20,10 @@ extension Replica {
     if tell == .nothing {
       guard progress.meets(standing.position) else { return session.needsState = true }
     } else {
-      // The mode may have changed, or the sync may have been cancelled, since this was asked for.
+      // The mode may have changed, or the sync may have been cancelled, since this was asked for. The first state is
+      // applied in any case: without it, nothing can be sent.
       session.isTaking =
-        schedule.appliesRemote || session.needsState || !session.hasState
+        schedule.appliesRemote || session.needsState || !session.hasState && !standing.resumes
       if !session.isTaking { session.hasMissed = true }
       session.needsState = false
     }

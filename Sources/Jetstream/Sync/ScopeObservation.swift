@@ -14,14 +14,16 @@ struct ScopeObservation {
     let scope = replica.scope
     scope.sealChanges()
     tokens = [
-      scope.onSealedChanges.listen { [weak replica] in replica?.localChange($0) },
-      scope.conflicts.onDiscard.listen { [weak replica] conflicts in
-        replica?.keep(.discarded(conflicts.map(ConflictName.init)), isNew: true)
+      scope.onSealedChanges.listen(replica) { replica, sealed in replica.localChange(sealed) },
+      scope.conflicts.onDiscard.listen(replica) { replica, conflicts in
+        replica.keep(.discarded(conflicts.map(ConflictName.init)), isNew: true)
       },
     ]
     scope.addMembershipObserver(replica)
-    scope.incoming.onOpen = { [weak replica] in replica?.resume() }
-    scope.incoming.onClose = { [weak replica] in replica?.delegate?.sendWaiting() }
+    scope.incoming.add(
+      IncomingGate.Listener(
+        owner: replica, onOpen: { [weak replica] in replica?.resume() },
+        onClose: { [weak replica] in replica?.delegate?.sendWaiting() }))
   }
 
   /// Returns the digest of the scope, which follows it from the first call on.
@@ -35,7 +37,6 @@ struct ScopeObservation {
     for token in tokens { token.cancel() }
     (tokens, digest) = ([], nil)
     replica.scope.removeMembershipObserver(replica)
-    replica.scope.incoming.onOpen = nil
-    replica.scope.incoming.onClose = nil
+    replica.scope.incoming.remove(replica)
   }
 }
