@@ -312,13 +312,9 @@ struct ProtocolTwoTests {
     }
     server.loseSession()
     #expect(takeFetches().map(\.tell) == [.everything])
-    // Then nothing is wanted any more.
-    server.engine.setMode(.paused, of: server.scope, now: server.now)
     let before = ScopeStanding(position: ScopePosition(epoch: "same", sequence: 7), resumes: true)
     server.receive(
       .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0, standing: before)))
-    let fetch = try #require(takeFetches().first)
-    #expect(fetch.tell == .nothing && server.engine.pendingCount == 1)
     // Now the server has got the set, in a frame of the session before.
     var told = ScopeSync(
       scopeIndex: 0,
@@ -328,11 +324,16 @@ struct ProtocolTwoTests {
           operations: ["likes": [.add(2)]])
       ])
     (told.index, told.sequence) = (2, 8)
+    server.receive(.scopeSync(told))
+    #expect(server.engine.pendingCount == 1)
+    // Then nothing is wanted any more.
+    server.engine.setMode(.paused, of: server.scope, now: server.now)
+    let fetch = try #require(takeFetches().first)
+    #expect(fetch.tell == .nothing && server.engine.pendingCount == 1)
     let standing = ScopeStanding(
       position: ScopePosition(epoch: "same", sequence: 8), resumes: true, decided: 1,
       decisions: [.init(number: 1, fragmentReplies: [FragmentReply()], sequence: 8)])
     server.receive(
-      .scopeSync(told),
       .scopeFetchReply(
         ScopeFetchReply(index: 3, replyTo: fetch.index, scopeIndex: 0, standing: standing)))
     #expect(server.engine.pendingCount == 0)
