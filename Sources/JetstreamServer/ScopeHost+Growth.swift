@@ -3,65 +3,117 @@ import Jetstream
 
 /// The growth of a scope by changes of models that it has, for the limits on its size and on the memory of the process.
 extension ScopeHost {
+  /// The number of bytes by which a change set may make values longer, and the limit that it exceeds with more.
+  struct Room {
+    let bytes: Int
+    let limit: ServerLimit
+  }
+
+  /// Returns the number of bytes by which the fragments of a draft would make values and collections longer, roughly;
+  /// negative if they would make them shorter. Additions of new models do not count. Cost: O(n) in the fragments, in the
+  /// values that they replace, and in the places of the models that they insert and remove.
+  func growth(by fragments: [SyncFragment]) -> Int {
+    var growth = Growth(of: content)
+    for fragment in fragments { growth.add(fragment) }
+    return growth.total
+  }
+}
+
+/// The difference between what the properties of a scope have and what fragments leave in them, each counted once.
+private struct Growth {
   /// A value of up to this number of bytes counts like a number: a property can always have one.
   private static let shortValue = 64
   /// The size of a reference to a model, in quotes and with a comma.
   private static let reference = 39
 
-  /// Returns the number of bytes by which fragments make values and collections longer, roughly; negative if they make
-  /// them shorter. Additions of new models do not count. Cost: O(n) in the fragments, and in the values that they replace.
-  func growth(by fragments: [SyncFragment]) -> Int {
-    fragments.reduce(0) { sum, fragment in
-      let properties = fragment.properties.members.reduce(0) { sum, member in
-        sum + growth(of: member.key, to: member.value, by: fragment)
-      }
-      return fragment.operations.reduce(sum + properties) { sum, entry in
-        let collection = PropertyKey(uuid: fragment.uuid, name: entry.key)
-        return sum + entry.operations.reduce(0) { $0 + growth(of: collection, by: $1) }
-      }
+  /// The size of a value, before and after.
+  private struct Sizes {
+    let old: Int
+    var new: Int
+  }
+
+  /// A model that fragments insert into a collection, or remove from it.
+  private struct Member: Hashable {
+    let collection: PropertyKey
+    let model: UUID
+  }
+
+  private let content: any HostedContent
+  private var values: [PropertyKey: Sizes] = [:]
+  /// True for the models that are in a collection, before and after.
+  private var members: [Member: (before: Bool, after: Bool)] = [:]
+  private var holders: [UUID: Set<PropertyKey>] = [:]
+
+  init(of content: any HostedContent) { self.content = content }
+
+  var total: Int {
+    let lengths = values.values.reduce(0) { $0 + $1.new - $1.old }
+    return members.values.reduce(lengths) { sum, member in
+      sum + Self.reference * ((member.after ? 1 : 0) - (member.before ? 1 : 0))
     }
   }
 
-  private func growth(of key: String, to new: JSONValue, by fragment: SyncFragment) -> Int {
-    guard let model = content.sharedModel(fragment.uuid),
-      let property = model.classSchema[wireName: key]
-    else {
-      // The names of what the server does not know are the client's, so each counts with its name.
+  mutating func add(_ fragment: SyncFragment) {
+    let model = content.sharedModel(fragment.uuid)
+    if model == nil, content.unknownModel(fragment.uuid) == nil { return }
+    for (key, value) in fragment.properties {
       let name = PropertyKey(uuid: fragment.uuid, name: key)
-      return knows(fragment.uuid)
-        ? key.utf8.count + new.roughSize
-          - (content.unknownValue(name).map { key.utf8.count + $0.roughSize } ?? 0)
-        : 0
+      let property = model?.classSchema[wireName: key]
+      let new = size(of: value, property, named: key)
+      if values[name] != nil {
+        values[name]!.new = new
+      } else if let model, let property {
+        let old = oldSize(of: property, of: model, named: key)
+        values[name] = Sizes(old: old, new: new)
+      } else {
+        let old = content.unknownValue(name).map { size(of: $0, nil, named: key) } ?? 0
+        values[name] = Sizes(old: old, new: new)
+      }
     }
-    switch property.kind {
-    case .plain: return Self.length(of: new) - Self.length(of: model.currentJSON(of: property))
-    case .collection:
-      let count = FragmentValidator.uuids(in: new).count - model.models(in: property).count
-      return count * Self.reference
-    case .reference:
-      guard property.entryKey != nil else { return 0 }
-      let entry = key.utf8.count + Self.reference
-      return (new == .null ? 0 : entry) - (model.currentJSON(of: property) == .null ? 0 : entry)
-    case .dictionary: return 0
+    for entry in fragment.operations {
+      let collection = PropertyKey(uuid: fragment.uuid, name: entry.key)
+      for operation in entry.operations { add(operation, to: collection) }
     }
   }
 
-  private func knows(_ uuid: UUID) -> Bool {
-    content.sharedModel(uuid) != nil || content.unknownModel(uuid) != nil
-  }
-
-  private func growth(of collection: PropertyKey, by operation: PropertyOperation) -> Int {
-    guard let model = operation.model.flatMap({ content.sharedModel($0) }) else { return 0 }
+  private mutating func add(_ operation: PropertyOperation, to collection: PropertyKey) {
+    let isIn: Bool
     switch operation {
-    case .insert:
-      return content.holders(of: model).contains(collection) ? 0 : Self.reference
-    case .remove: return content.holders(of: model).contains(collection) ? -Self.reference : 0
-    case .move, .add: return 0
+    case .insert: isIn = true
+    case .remove: isIn = false
+    case .move, .add: return
     }
+    guard let uuid = operation.model, let model = content.sharedModel(uuid) else { return }
+    let member = Member(collection: collection, model: uuid)
+    if members[member] == nil {
+      let known = holders[uuid] ?? Set(content.holders(of: model))
+      holders[uuid] = known
+      let isHeld = known.contains(collection)
+      members[member] = (isHeld, isHeld)
+    }
+    members[member]!.after = isIn
   }
 
-  /// Returns the size of a value, without its quotes or brackets, as far as it is more than that of a short one.
-  private static func length(of value: JSONValue) -> Int {
-    max(0, value.roughSize - 2 - shortValue)
+  private func oldSize(
+    of property: PropertySchema, of model: any HostedModel, named key: String
+  ) -> Int {
+    property.isCollection
+      ? model.models(in: property).count * Self.reference
+      : size(of: model.currentJSON(of: property), property, named: key)
+  }
+
+  /// Returns the size of a value of a property; nil for one that the server does not know, which counts with its name:
+  /// that is the client's, too.
+  private func size(of value: JSONValue, _ property: PropertySchema?, named key: String) -> Int {
+    // Without its quotes or brackets, as far as it is more than that of a short one.
+    let length = max(0, value.roughSize - 2 - Self.shortValue)
+    guard let property else { return key.utf8.count + Self.shortValue + length }
+    return switch property.kind {
+    case .plain: length
+    case .collection: FragmentValidator.uuids(in: value).count * Self.reference
+    case .reference:
+      property.entryKey == nil || value == .null ? 0 : key.utf8.count + Self.reference
+    case .dictionary: 0
+    }
   }
 }

@@ -38,32 +38,36 @@ extension ScopeHost {
 }
 
 extension ServerEngine {
-  /// Returns the limit that a change set would exceed, on the size of a scope or on the memory of the process; nil if it may
-  /// be applied. Refused is what adds models, or makes values and collections longer: other changes go on, and so do
-  /// removals, which make room.
+  /// Returns the limit that the additions of a change set would exceed, on the size of a scope or on the memory of the
+  /// process; nil if it may be judged. Changes go on as far as there is ``room(in:)`` for them, and removals make room.
   ///
   /// - Parameter bytes: the size of its fragments.
   func limit(exceededBy sync: ScopeSync, of bytes: Int, in host: ScopeHost) -> ServerLimit? {
-    let (fragments, limits) = (sync.fragments, configuration.limits)
-    if isShortOfMemory, host.arrivals(by: fragments, upTo: 0) > 0 || host.growth(by: fragments) > 0
-    {
-      return .residentBytes
-    }
-    if limits.modelsPerScope == nil, limits.bytesPerScope == nil { return nil }
+    let (mostModels, mostBytes) = (
+      configuration.limits.modelsPerScope, configuration.limits.bytesPerScope
+    )
+    if isShortOfMemory, host.arrivals(by: sync.fragments, upTo: 0) > 0 { return .residentBytes }
+    if mostModels == nil, mostBytes == nil { return nil }
     let models = host.modelCount
     // A model that has left comes back with a single insertion, with all models below it.
-    let mostArrivals = fragments.count + host.tombstones.models.count
-    let mayBeTooMany = limits.modelsPerScope.map { models + mostArrivals > $0 } ?? false
-    let size = host.stream.estimatedBytes(of: models)
-    let isTooLarge = limits.bytesPerScope.map { size + bytes > $0 } ?? false
+    let mostArrivals = sync.fragments.count + host.tombstones.models.count
+    let mayBeTooMany = mostModels.map { models + mostArrivals > $0 } ?? false
+    let isTooLarge = mostBytes.map { host.stream.estimatedBytes(of: models) + bytes > $0 } ?? false
     guard mayBeTooMany || isTooLarge else { return nil }
-    let room = limits.modelsPerScope.map { max(0, $0 - models) } ?? 0
-    let arrivals = host.arrivals(by: fragments, upTo: room)
-    if limits.modelsPerScope != nil, arrivals > room { return .modelsPerScope }
-    guard isTooLarge, let most = limits.bytesPerScope else { return nil }
-    if arrivals > 0 { return .bytesPerScope }
-    let growth = host.growth(by: fragments)
-    return growth > 0 && size + growth > most ? .bytesPerScope : nil
+    let room = mostModels.map { max(0, $0 - models) } ?? 0
+    let arrivals = host.arrivals(by: sync.fragments, upTo: room)
+    if arrivals == 0 { return nil }
+    if mostModels != nil, arrivals > room { return .modelsPerScope }
+    return isTooLarge ? .bytesPerScope : nil
+  }
+
+  /// Returns the room for longer values in a scope; nil if there is no limit on it.
+  func room(in host: ScopeHost) -> ScopeHost.Room? {
+    if isShortOfMemory { return ScopeHost.Room(bytes: 0, limit: .residentBytes) }
+    return configuration.limits.bytesPerScope.map { most in
+      let size = host.stream.estimatedBytes(of: host.modelCount)
+      return ScopeHost.Room(bytes: max(0, most - size), limit: .bytesPerScope)
+    }
   }
 }
 

@@ -27,6 +27,10 @@ extension ScopeHost {
     let draft = judged ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
     let (errors, effective, positions) = (draft.errors, draft.effective, draft.positions)
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
+    let growth = submitter.room == nil ? 0 : growth(by: effective)
+    if let room = submitter.room, growth > room.bytes {
+      return reject(draft, fragments, exceeding: room.limit, submitter)
+    }
     var result = Result(replies: draft.replies, problems: draft.problems)
     let accepted =
       draft.accepted.count == fragments.count ? fragments : draft.accepted.map { fragments[$0] }
@@ -45,7 +49,7 @@ extension ScopeHost {
       return result
     }
 
-    noteGrowth(by: effective)
+    note(growth: growth)
     let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
     begin()
     for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
@@ -130,6 +134,18 @@ extension ScopeHost {
     if unknown == .keep { noteRejected(draft) { _ in true } }
     var result = Result(replies: Self.rejectingAll(draft.replies), problems: draft.problems)
     correct(&result, rejecting: fragments, submitter)
+    return result
+  }
+
+  /// Rejects a change set for which there is no room.
+  private func reject(
+    _ draft: Draft, _ fragments: [SyncFragment], exceeding limit: ServerLimit,
+    _ submitter: Submitter
+  ) -> Result {
+    var draft = draft
+    draft.replies = fragments.map { _ in FragmentReply(error: limit.error) }
+    var result = rejectAll(draft, fragments, submitter)
+    result.exceeded = limit
     return result
   }
 

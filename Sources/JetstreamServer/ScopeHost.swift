@@ -31,6 +31,8 @@ final class ScopeHost: ContentHost, ContentMemory {
     var origin = ChangeOrigin()
     /// The session, as the app sees it; nil in a scope without rules.
     var info: SessionInfo?
+    /// The room for longer values; nil for any number of bytes.
+    var room: Room?
 
     func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }
@@ -52,6 +54,8 @@ final class ScopeHost: ContentHost, ContentMemory {
     var outcome: CallOutcome?
     /// The reasons for which rules could not decide, for the operator.
     var problems: [String] = []
+    /// The limit because of which all was rejected after it was judged.
+    var exceeded: ServerLimit?
   }
 
   /// The conditions under which clients may change the scope.
@@ -141,10 +145,8 @@ final class ScopeHost: ContentHost, ContentMemory {
   /// Measures the full state if that is due, and keeps as much of the stream as it is worth.
   func measureState() { stream.measureState(of: content) }
 
-  /// Notes, for the limit on the size, that the scope is about to grow by the changes of accepted fragments.
-  func noteGrowth(by fragments: [SyncFragment]) {
-    if stream.limit.scopeBytes != nil { stream.note(growth: growth(by: fragments)) }
-  }
+  /// Notes that accepted fragments make values of the scope longer, for the limit on its size.
+  func note(growth bytes: Int) { stream.note(growth: bytes) }
 
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
 

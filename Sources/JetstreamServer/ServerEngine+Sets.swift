@@ -141,9 +141,11 @@ extension ServerEngine {
   ) -> ScopeHost.Result {
     var submitter = submitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
+    submitter.room = room(in: host)
     host.twin?.prepare(host)
     let result = host.submit(sync, as: text, by: submitter, judged: judged?.draft)
     host.twin?.submit(sync, by: submitter, host, result, judged)
+    if let limit = result.exceeded { hooks.limitReached(limit) }
     return result
   }
 

@@ -63,12 +63,14 @@ struct LongFrameTests {
     }
     let watcher = Watcher(of: room)
     watcher.look()
+    defer { watcher.end() }
     try peer.send("[" + messages.joined(separator: ",") + "]")
     for at in 0..<count {
       let replies = try await peer.replies(to: at + 2)
       #expect(replies == [FragmentReply()])
     }
-    let seen = watcher.end()
+    watcher.end()
+    let seen = watcher.seen
     #expect(seen.contains { 0 < $0 && $0 < Float(count) }, "It was handled in one go: \(seen)")
     await room.server.stop()
   }
@@ -78,7 +80,7 @@ struct LongFrameTests {
   @MainActor
   private final class Watcher {
     private let room: LiveRoom
-    private var seen: Set<Float> = []
+    private(set) var seen: Set<Float> = []
     private var isEnded = false
 
     init(of room: LiveRoom) { self.room = room }
@@ -89,10 +91,6 @@ struct LongFrameTests {
       DispatchQueue.main.async { MainActor.assumeIsolated { self.look() } }
     }
 
-    /// Ends the looking. Returns what was seen.
-    func end() -> Set<Float> {
-      isEnded = true
-      return seen
-    }
+    func end() { isEnded = true }
   }
 }

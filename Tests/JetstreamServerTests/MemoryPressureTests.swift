@@ -114,19 +114,30 @@ struct MemoryPressureTests {
     #expect(errors(write(["label": .string(long + "x")])) == refused)
     #expect(errors(write(["tags": .array((0..<100).map { .integer($0) })])) == refused)
     #expect(errors(write(["corners/2": reference])) == refused)
-    #expect(errors(write(["note": "longer"])) == refused)
+    #expect(errors(write(["note": .string(long)])) == refused)
     #expect(errors(write(["other": .null])) == refused)
     #expect(errors(edit("hidden", .insert(shape.uuid, .end))) == refused)
 
     #expect(errors(write(["label": .string(long.uppercased()), "x": 3, "tags": [1, 2]])) == [nil])
     #expect(errors(write(["corners/2": reference, "corners/1": .null])) == [nil])
-    #expect(errors(write(["note": "brief"])) == [nil])
+    #expect(errors(write(["note": "corrected"])) == [nil])
     let move = [edit("hidden", .insert(shape.uuid, .end)), edit("shapes", .remove(shape.uuid))]
     #expect(errors(move[0], move[1]) == [nil])
     // What is shorter makes room for what is longer in the same change set.
-    #expect(errors(write(["label": "", "note": "longer"])) == [nil])
+    let half = JSONValue.string(String(repeating: "x", count: 90))
+    #expect(errors(write(["label": "", "note": half])) == [nil])
+    // Only once, and only if it is applied.
+    shape.label = long
+    world.scope.flush()
+    let longer = write(["note": .string(String(repeating: "x", count: 150))])
+    #expect(errors(write(["label": ""]), write(["label": ""]), longer) == refused)
+    #expect(errors(write(["label": "", "x": "no number"]), longer) == refused)
+    #expect(
+      errors(
+        edit("hidden", .remove(shape.uuid)), edit("hidden", .insert(shape.uuid, .end)),
+        edit("shapes", .insert(shape.uuid, .end))) == refused)
     #expect(canvas.hidden == [shape] && shape.corners == [2: shape] && shape.x == 3)
-    #expect(world.limitHits == [.residentBytes: 6])
+    #expect(world.limitHits == [.residentBytes: 9])
   }
 
   @Test("A model that comes back is an addition as well")

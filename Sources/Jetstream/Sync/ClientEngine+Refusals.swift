@@ -21,9 +21,7 @@ extension ClientEngine {
     if error.denial == .notYou, configuration.hasCredentials,
       replica.request.takeCredentialsRequest()
     {
-      return refuseCredentials(
-        error.message, reason: "scope \(name) is refused: \(error)",
-        after: error.retryAfter ?? .zero)
+      return refuseCredentials(error.message, reason: "scope \(name) is refused: \(error)")
     }
     let isFinal = error.denial?.isFinal ?? !replica.mayReturn
     guard !isFinal, replica.mayReturn || error.denial == .notNow else {

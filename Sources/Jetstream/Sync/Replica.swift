@@ -88,6 +88,7 @@ package final class Replica {
     // Applies what the server has decided already.
     finishBatch()
     observation.end(for: self)
+    session.held = HeldMessages()
     abandon(reason)
   }
 
