@@ -22,8 +22,9 @@ struct ServeKeys {
 
   /// Reads the text of a file.
   init(_ text: String) throws(Problem) {
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
-    {
+    // An end of line of two characters, as some editors write it, is a newline as well.
+    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    for (index, line) in lines.enumerated() {
       let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
       guard let key = words.first, !key.hasPrefix("#") else { continue }
       func problem(_ text: String) -> Problem { Problem(text: "line \(index + 1): \(text)") }

@@ -128,6 +128,10 @@ struct ServeCommandTests {
         "line 1: it should be a key, a name, and read-only or nothing."
       ),
       ("0123456789abcdef ann\n0123456789abcdef bob", "line 2: another line has the same key."),
+      (
+        "# users\r\n0123456789abcdef ann\r\n0123456789abcdef bob\r\n",
+        "line 3: another line has the same key."
+      ),
     ])
   nonisolated func badKeys(text: String, problem: String) {
     #expect(throws: ServeKeys.Problem(text: problem)) { try ServeKeys(text) }

@@ -167,7 +167,10 @@ public final class UndoHistory {
       scope.modification!.handle.changeSet.purpose = purpose
       report = revert(entry.set)
     }
-    if handle.state.isFinal, handle.changeSet.fragments.isEmpty { stacks.forgetTaken(entry.set.id) }
+    if handle.state.isFinal, handle.changeSet.fragments.isEmpty {
+      stacks.forgetTaken(entry.set.id)
+      onChange.fire(())
+    }
     return report
   }
 

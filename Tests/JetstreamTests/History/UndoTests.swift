@@ -244,6 +244,38 @@ import Testing
     #expect(!scope.restore([]).isComplete)
   }
 
+  @Test("A restored state has the entries of its dictionaries, and no others")
+  func restoredEntries() {
+    let shelf = Shelf()
+    let scope = manualScope(shelf)
+    let (a, b) = (Node("a"), Node("b"))
+    shelf.books = ["a": a, "b": b]
+    scope.flush()
+    let (state, text) = (scope.fullState(), scope.canonicalJSON)
+    shelf.books["b"] = Node("other")
+    shelf.books["c"] = Node("c")
+    scope.flush()
+    #expect(scope.restore(state).isComplete)
+    #expect(scope.canonicalJSON == text && shelf.books.count == 2)
+  }
+
+  final class Shelf: ModelObject {
+    @Property var books: ModelDictionary<String, Node> = [:]
+  }
+
+  @Test("That an undo without an effect leaves nothing to undo is told")
+  func toldWithoutEffect() {
+    root.number = 5
+    scope.flush()
+    scope.apply([
+      SyncFragment(.change, uuid: root.uuid, className: "Node", properties: ["number": 7])
+    ])
+    var count = 0
+    history.onChange.listen { count += 1 }
+    history.undo()
+    #expect(root.number == 7 && !history.canUndo && count == 1)
+  }
+
   @Test(
     "Random edits undone to the beginning and redone to the end, equal at each step",
     arguments: 1...25 as ClosedRange<UInt64>)
