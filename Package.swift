@@ -130,10 +130,10 @@ let package = Package(
   ]
 )
 
-// One release build for everything, as `.ci/run` makes it: the tests run against it, too. So the libraries can be tested
-// (`-enable-testing`), and a precondition that fails says its sentence, as in a debug build. The tests themselves are not
-// optimized. Debug information is left out, since `.ci/run` runs nothing with a debugger: the backtrace of a crash then
-// has functions without lines.
+// One release build for everything, as `.ci/run` makes it: the tests run against it, too. So the libraries can be
+// tested (`-enable-testing`), and a precondition that fails says its sentence, as in a debug build. The tests
+// themselves are not optimized. Each module is compiled in one go. Debug information is left out, since `.ci/run` runs
+// nothing with a debugger: the backtrace of a crash then has functions without lines.
 if Context.environment["JETSTREAM_ONE_BUILD"] != nil {
   let flags = [
     "-enable-testing", "-assert-config", "Debug", "-no-emit-module-separately-wmo",

@@ -102,8 +102,10 @@ private struct Growth {
       : size(of: model.currentJSON(of: property), property, named: key)
   }
 
-  /// Returns the size of a value of a property; nil for one that the server does not know, which counts with its name:
-  /// that is the client's, too.
+  /// Returns the size of a value.
+  ///
+  /// - Parameter property: the property; nil for one that the server does not know. Such a value counts with its name, which
+  ///   the client has chosen as well.
   private func size(of value: JSONValue, _ property: PropertySchema?, named key: String) -> Int {
     // Without its quotes or brackets, as far as it is more than that of a short one.
     let length = max(0, value.roughSize - 2 - Self.shortValue)

@@ -63,8 +63,8 @@ package struct ScopeStream {
     package var leastBytes = 256 << 10
     /// The number of full states that take as many bytes as is kept in between.
     package var states = 2
-    /// The approximate size of the full state from which on the scope takes no more models and no longer values; nil for no limit. States
-    /// are measured up to this size, too.
+    /// The approximate size of the full state from which on the scope takes no more models and no longer values; nil for
+    /// no limit. States are measured up to this size, too.
     package var scopeBytes: Int?
   }
 

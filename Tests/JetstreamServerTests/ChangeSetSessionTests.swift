@@ -169,9 +169,8 @@ struct ChangeSetSessionTests {
     #expect(scope.modify { canvas.name = "b" }.state == .accepted)
   }
 
-  @Test("Two clients of one scope: the first decision counts, and only the last to go abandons")
-  func twoClients() {
-    server.join()
+  /// A client of the same scope at another server.
+  private func otherClient() -> ScriptedServer {
     let other = ScriptedServer()
     other.connect()
     other.open()
@@ -180,6 +179,13 @@ struct ChangeSetSessionTests {
     other.receive(
       .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0)),
       other.state(2, scope: scope))
+    return other
+  }
+
+  @Test("Two clients of one scope: the first decision counts, and only the last to go abandons")
+  func twoClients() {
+    server.join()
+    let other = otherClient()
     let first = Fate(scope.modify { canvas.name = "a" })
     let second = Fate(scope.modify { canvas.name = "b" })
     let third = Fate(scope.modify { canvas.name = "c" })
@@ -199,14 +205,7 @@ struct ChangeSetSessionTests {
   @Test("Two clients of one scope: a pause holds back the messages of both, until its end")
   func pausedTwice() {
     server.join()
-    let other = ScriptedServer()
-    other.connect()
-    other.open()
-    other.fetch(scope)
-    other.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "other")))
-    other.receive(
-      .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0)),
-      other.state(2, scope: scope))
+    let other = otherClient()
     let root = canvas.uuid
     func change(_ properties: JSONObject) -> SyncFragment {
       SyncFragment(.change, uuid: root, className: "Canvas", properties: properties)

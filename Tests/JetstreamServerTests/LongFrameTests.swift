@@ -69,7 +69,6 @@ struct LongFrameTests {
       let replies = try await peer.replies(to: at + 2)
       #expect(replies == [FragmentReply()])
     }
-    watcher.end()
     let seen = watcher.seen
     #expect(seen.contains { 0 < $0 && $0 < Float(count) }, "It was handled in one go: \(seen)")
     await room.server.stop()

@@ -123,10 +123,10 @@ struct MemoryPressureTests {
     #expect(errors(write(["note": "corrected"])) == [nil])
     let move = [edit("hidden", .insert(shape.uuid, .end)), edit("shapes", .remove(shape.uuid))]
     #expect(errors(move[0], move[1]) == [nil])
-    // What is shorter makes room for what is longer in the same change set.
+    // A change set may make one value longer by as much as it makes another one shorter.
     let half = JSONValue.string(String(repeating: "x", count: 90))
     #expect(errors(write(["label": "", "note": half])) == [nil])
-    // Only once, and only if it is applied.
+    // A shorter value counts once, and only if the server applies it.
     shape.label = long
     world.scope.flush()
     let longer = write(["note": .string(String(repeating: "x", count: 150))])

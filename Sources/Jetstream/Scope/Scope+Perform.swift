@@ -44,8 +44,10 @@ extension Scope {
         var change = fragment
         change.kind = .change
         // A state has the entries of dictionaries that there were, and says nothing of others.
-        for entry in known.ensureRecord().entryNames where fragment.properties[entry] == nil {
-          change.properties[entry] = .null
+        if known.schema.hasDictionaries {
+          for entry in known.ensureRecord().entryNames where fragment.properties[entry] == nil {
+            change.properties[entry] = .null
+          }
         }
         return change
       })

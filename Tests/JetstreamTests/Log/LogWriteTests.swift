@@ -205,7 +205,7 @@ struct LogWriteTests {
     queue.drain()
     #expect(log.durableSequence == 1)
     try log.writeAll()
-    // What was written before a failed sync has to be written again by the queue, which is asked to.
+    // After a failed sync only the queue may write again. The call asks it to.
     disk.inject([.sync(EIO)])
     try log.append(.note, payload(2))
     queue.step()
@@ -213,6 +213,22 @@ struct LogWriteTests {
     queue.drain()
     try log.writeAll()
     #expect(try last() == 2 && log.durableSequence == 2)
+  }
+
+  @Test("A client's log is read with the change sets that are not written yet")
+  func unwrittenHistory() throws {
+    let queue = ManualLogQueue()
+    let records = try RecordLog(
+      SimulatedDisk(), configuration: .init(history: .nothing), queue: queue, snapshotQueue: queue)
+    let (log, root) = (ClientLog(records), UUID())
+    let long = SyncFragment(
+      .change, uuid: root, className: "Canvas",
+      properties: ["name": .string(String(repeating: "x", count: 2 << 20))])
+    let made: [ReplicaRecord] = [
+      .named(client: UUID(), root: root), .made(number: 1, ChangeSet(fragments: [long], undo: [])),
+    ]
+    log.append(made.map(\.content), after: 0) { _ in }
+    #expect(try log.history()?.records.count == made.count)
   }
 
   @Test("A log that is closed between a snapshot's request and its commit makes the snapshot first")
