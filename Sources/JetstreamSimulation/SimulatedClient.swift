@@ -223,7 +223,7 @@ final class SimulatedClient {
   func opened(_ connection: Int, now: Duration) { engine.opened(connection, now: now) }
 
   func received(_ connection: Int, _ frame: [UInt8], now: Duration) {
-    let read = MessageFrame(frame)
+    let read = MessageFrame(frame, limits: .trusted)
     takeIn {
       engine.received(
         connection, read.messages, channel: read.channel, size: frame.count, now: now)

@@ -33,6 +33,28 @@ struct ClientLogTests {
     try await again.records.close()
   }
 
+  @Test(
+    "A state that is larger than a message may be is kept as any other, and so is what comes behind it"
+  )
+  func largeState() async throws {
+    let log = try ClientLog(path)
+    let text = String(repeating: "x", count: 1 << 20)
+    let fragments = (0..<70).map { number in
+      SyncFragment(
+        .add, uuid: UUID(), className: "Shape",
+        properties: ["label": .string(text), "x": .integer(number)])
+    }
+    var expected = ReplicaHistory(client: UUID(), root: root)
+    expected.records = [
+      .named(client: expected.client, root: root),
+      .base(ReplicaBase(position: nil, root: root, fragments: [canvas] + fragments)),
+      .confirmed([canvas], sequence: nil),
+    ]
+    for record in expected.records { try await log.append(record).durable() }
+    #expect(try log.history() == expected)
+    try await log.records.close()
+  }
+
   @Test("What is appended is read again, with and without a snapshot")
   func roundTrip() async throws {
     let log = try ClientLog(path)

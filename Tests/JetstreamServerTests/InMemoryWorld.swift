@@ -237,10 +237,10 @@ final class InMemoryWorld {
   }
 
   static func decode(
-    _ bytes: [UInt8]
+    _ bytes: [UInt8], limits: JSONLimits = .default
   ) -> Result<[Result<Message, MessageError>], FrameError> {
     do throws(FrameError) {
-      return .success(try Message.decodeFrame(bytes))
+      return .success(try Message.decodeFrame(bytes, limits: limits))
     } catch {
       return .failure(error)
     }
@@ -388,7 +388,7 @@ extension WorldClient: WorldPeer {
 
   func received(_ frame: [UInt8], on link: InMemoryWorld.Link) {
     largestFrame = max(largestFrame, frame.count)
-    let messages = InMemoryWorld.decode(frame)
+    let messages = InMemoryWorld.decode(frame, limits: .trusted)
     for case .success(let message) in (try? messages.get()) ?? [] { heard.append(message) }
     engine.received(link.number, messages, now: world.now)
     #expect(engine.checkInvariants() == [])

@@ -72,21 +72,20 @@ private struct UndoReplay {
   }
 
   mutating func read(_ record: LogRecord) throws(LogError) {
-    do {
-      let json = try JSONValue(parsing: record.payload)
-      if isOfClient {
-        if let step = try ReplicaRecord(record.kind, json: json) { read(step) }
-      } else if record.kind == .set, case .object(let object) = json {
-        // A server says of each change set whether a client has made it.
-        let isRemote = object["remote"] == true || object["decision"] != nil
-        if isRemote, !includesOthers { return }
-        let set = try ChangeSet(json: json)
-        // Older servers kept no inverses.
-        if !set.undo.isEmpty { add(set, isRemote: isRemote) }
-      }
-    } catch {
-      throw .unreadable(sequence: record.sequence, problem: "\(error)")
+    if isOfClient {
+      if let step = try ClientLog.record(record) { read(step) }
+      return
     }
+    guard record.kind == .set else { return }
+    var isRemote = false
+    let set: ChangeSet? = try record.read { json throws(FragmentError) in
+      guard case .object(let object) = json else { return nil }
+      // A server says of each change set whether a client has made it.
+      isRemote = object["remote"] == true || object["decision"] != nil
+      return isRemote && !includesOthers ? nil : try ChangeSet(json: json)
+    }
+    // Older servers kept no inverses.
+    if let set, !set.undo.isEmpty { add(set, isRemote: isRemote) }
   }
 
   private mutating func read(_ step: ReplicaRecord) {

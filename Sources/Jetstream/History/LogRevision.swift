@@ -89,17 +89,12 @@ extension LogRevision {
       throw .unreadable(
         sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a revision")
     }
-    do {
-      guard case .object(let object) = try JSONValue(parsing: record.payload) else {
-        throw FragmentError.notAnObject
-      }
-      sequence = record.sequence
-      label = try object.fragmentString("label")
-      details = try object.optionalString("details")
-      author = try object.optionalString("author")
-      date = try object.optionalDate("date")
-    } catch {
-      throw .unreadable(sequence: record.sequence, problem: "\(error)")
+    self = try record.read { json throws(FragmentError) in
+      guard case .object(let object) = json else { throw .notAnObject }
+      return LogRevision(
+        sequence: record.sequence, label: try object.fragmentString("label"),
+        details: try object.optionalString("details"), author: try object.optionalString("author"),
+        date: try object.optionalDate("date"))
     }
   }
 }

@@ -130,11 +130,7 @@ extension ChangeSet {
       throw .unreadable(
         sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a set")
     }
-    do {
-      self = try ChangeSet(json: JSONValue(parsing: record.payload))
-    } catch {
-      throw .unreadable(sequence: record.sequence, problem: "\(error)")
-    }
+    self = try record.read(ChangeSet.init(json:))
   }
 }
 
@@ -148,11 +144,7 @@ extension SyncFragment {
       throw .unreadable(
         sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a fragment")
     }
-    do {
-      self = try SyncFragment(json: JSONValue(parsing: record.payload))
-    } catch {
-      throw .unreadable(sequence: record.sequence, problem: "\(error)")
-    }
+    self = try record.read(SyncFragment.init(json:))
   }
 }
 

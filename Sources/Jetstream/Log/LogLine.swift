@@ -27,8 +27,8 @@ struct LogLine {
     case wrong(String)
   }
 
-  /// The maximum length of a payload, in bytes.
-  static let maxPayload = 64 << 20
+  /// The maximum length of a payload, in bytes: a full state that a client has received is one record.
+  static let maxPayload = JSONLimits.trusted.maxBytes
 
   /// Appends a line.
   static func append(

@@ -59,6 +59,21 @@ package struct LogRecord: Sendable, Hashable {
     self.kind = kind
     self.payload = payload
   }
+
+  /// Reads the payload.
+  ///
+  /// - Throws: ``LogError/unreadable(sequence:problem:)``, also in place of the error of `read`.
+  package func read<Content>(
+    _ read: (JSONValue) throws(FragmentError) -> Content
+  ) throws(LogError) -> Content {
+    let json: JSONValue
+    do { json = try JSONValue(parsing: payload, limits: .trusted) } catch {
+      throw .unreadable(sequence: sequence, problem: "\(error)")
+    }
+    do { return try read(json) } catch {
+      throw .unreadable(sequence: sequence, problem: "\(error)")
+    }
+  }
 }
 
 /// The content of a snapshot: the state after all records up to a sequence number.

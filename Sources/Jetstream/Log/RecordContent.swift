@@ -32,8 +32,8 @@ extension LogError: AppendFailure {
     switch self {
     case .file, .moved: .appendMore
     // A log that could not be closed is open again.
-    case .backlog, .tooLong, .closed: .appendAgain
-    case .inUse, .damaged, .notKept, .newerVersion, .unreadable: .none
+    case .backlog, .closed: .appendAgain
+    case .tooLong, .inUse, .damaged, .notKept, .newerVersion, .unreadable: .none
     }
   }
 }

@@ -14,8 +14,8 @@ import Foundation
 ///
 /// Keys are encoded in the order of their UTF-8 bytes, dates as seconds since 1970, `Data` as
 /// base64 text, and numbers that JSON cannot express as `NaN`, `Infinity` and `-Infinity`. The
-/// property rejects JSON for which `init(from:)` throws. `encode(to:)` must not throw: an error
-/// traps.
+/// property rejects JSON for which `init(from:)` throws. `encode(to:)` must not throw, and arrays and
+/// objects must not nest more than 240 levels deep: either traps.
 ///
 /// Two values are the same if they are equal and have the same encoding. A value that is not equal
 /// to itself, because it contains a not-a-number, is compared by its encoding only.
@@ -120,7 +120,8 @@ private enum CodableCoders {
 extension JSONValue {
   /// Makes the JSON of a value with sorted keys, as that of a property is made.
   package init(encoding value: some Encodable) throws {
-    self = try JSONValue(parsing: try CodableCoders.encoder.encode(value)).sortedByKey
+    let bytes = try CodableCoders.encoder.encode(value)
+    self = try JSONValue(parsing: bytes, limits: .value).sortedByKey
   }
 
   /// Returns the value of a type that this JSON describes.

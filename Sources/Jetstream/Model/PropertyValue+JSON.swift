@@ -1,15 +1,24 @@
 extension JSONValue: PropertyValue {
   /// Any JSON.
   public static var _propertyType: _PropertyType { .json }
-  /// The value with the keys of all objects in order, and with every number as it would be read again.
+  /// The value with the keys of all objects in order, and with every number as it would be read again. Traps if it nests
+  /// more than 240 levels deep.
   public var _jsonValue: JSONValue {
+    precondition(
+      !nests(deeperThan: JSONLimits.value.maxDepth),
+      "A JSON value in a @Property nests more than \(JSONLimits.value.maxDepth) levels deep, and nobody could read it."
+    )
+    return normalized
+  }
+
+  private var normalized: JSONValue {
     switch self {
     case .null, .bool, .string, .integer: self
     case .unsigned(let value): Int64(exactly: value).map { .integer($0) } ?? self
     case .double(let value): Self.read(value, text: text)
     case .float(let value): Self.read(Double(value), text: text)
-    case .array(let elements): .array(elements.map(\._jsonValue))
-    case .object(let object): .object(object.sortedByKey { $0._jsonValue })
+    case .array(let elements): .array(elements.map(\.normalized))
+    case .object(let object): .object(object.sortedByKey(\.normalized))
     }
   }
   /// Reads anything.

@@ -243,8 +243,8 @@ extension ClientEngine {
       let last = replica.pending.lastNumber
       let channel = replica.session.channel
       let known = seen.first { $0.0 == channel }?.1 ?? 0
-      while let oversize = send(replica, scopeIndex, seen: known),
-        replica.rejectNext(oversize, upTo: last)
+      while let unsendable = send(replica, scopeIndex, seen: known),
+        replica.rejectNext(unsendable, upTo: last)
       {}
     }
     updateWaitingReplies()
@@ -255,7 +255,7 @@ extension ClientEngine {
   }
 
   /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
-  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> OversizedSet? {
+  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> UnsendableSet? {
     let (version, window) = (session.version, configuration.limits.sendWindow)
     let channel = replica.session.channel
     return replica.sendWaiting(

@@ -143,11 +143,7 @@ package struct ClientLog: Sendable {
 
   /// Decodes a line of the log; nil if it is not a replica's record.
   static func record(_ line: LogRecord) throws(LogError) -> ReplicaRecord? {
-    do {
-      return try ReplicaRecord(line.kind, json: try JSONValue(parsing: line.payload))
-    } catch {
-      throw .unreadable(sequence: line.sequence, problem: "\(error)")
-    }
+    try line.read { json throws(FragmentError) in try ReplicaRecord(line.kind, json: json) }
   }
 
   static func read(_ snapshot: LogSnapshot) throws(LogError) -> ReplicaHistory {
@@ -161,11 +157,11 @@ package struct ClientLog: Sendable {
       switch line.kind {
       case .fragment: fragments.append(try SyncFragment(line))
       case .place, .placeAmongPending:
-        history = try json(line, ReplicaHistory.init(place:))
-      case Self.conflict: conflicts.append(try json(line, Conflict.init(json:)))
-      case Self.write: writes.append(try json(line, OwnWrites.Entry.init(json:)))
-      case Self.departed: departed.append(try json(line, SyncFragment.init(json:)))
-      case Self.pending: pending.append(try json(line, ReplicaHistory.Undecided.init(json:)))
+        history = try line.read(ReplicaHistory.init(place:))
+      case Self.conflict: conflicts.append(try line.read(Conflict.init(json:)))
+      case Self.write: writes.append(try line.read(OwnWrites.Entry.init(json:)))
+      case Self.departed: departed.append(try line.read(SyncFragment.init(json:)))
+      case Self.pending: pending.append(try line.read(ReplicaHistory.Undecided.init(json:)))
       default: break
       }
     }
@@ -178,18 +174,6 @@ package struct ClientLog: Sendable {
     history.departed = departed
     if fragments.isEmpty { history.base = nil } else { history.base?.fragments = fragments }
     return history
-  }
-
-  private static func json<Value>(
-    _ line: LogRecord, _ read: (JSONValue) throws(FragmentError) -> Value
-  ) throws(LogError) -> Value {
-    let json: JSONValue
-    do { json = try JSONValue(parsing: line.payload) } catch {
-      throw .unreadable(sequence: line.sequence, problem: "\(error)")
-    }
-    do { return try read(json) } catch {
-      throw .unreadable(sequence: line.sequence, problem: "\(error)")
-    }
   }
 }
 

@@ -44,7 +44,7 @@ struct ClientPipe: Sendable {
     var reason = ""
     do {
       while let bytes = try await connection.receive() {
-        let frame = MessageFrame(bytes)
+        let frame = MessageFrame(bytes, limits: .trusted)
         let received: Void? = await client.perform { [number] in
           $0.received(frame, size: bytes.count, number: number)
         }

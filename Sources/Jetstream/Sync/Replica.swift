@@ -176,7 +176,7 @@ package final class Replica {
   func sendWaiting(
     seen: Int, limit: Int, while hasRoom: (Int) -> Bool,
     _ send: (PendingEntry, [SyncFragment]) -> Int
-  ) -> OversizedSet? {
+  ) -> UnsendableSet? {
     guard session.hasState else { return nil }
     for at in pending.sentCount..<pending.count {
       // Held decisions are not acknowledged, and the server keeps them, so they count towards the limit, too.
@@ -184,7 +184,7 @@ package final class Replica {
       guard hasRoom(count) else { return nil }
       // Never send a change set before its record is durable.
       guard journal.hasStored(pending[at].record) else { return nil }
-      if let oversize = OversizedSet(of: pending[at].set, limit: limit) { return oversize }
+      if let unsendable = UnsendableSet(pending[at].set, limit: limit) { return unsendable }
       pending.noteSent(upTo: at)
       let number = pending[at].number
       if !dialect.isOfValues {

@@ -66,7 +66,7 @@ extension JSONError.Reason: CustomStringConvertible {
   }
 }
 
-/// The limits on JSON that may come from a hostile peer.
+/// The limits on the depth and the length of JSON that is read.
 package struct JSONLimits: Sendable, Hashable {
   /// The maximum depth of nested arrays and objects. Values above 256 count as 256, so that neither reading nor
   /// releasing a value can exhaust a thread's stack.
@@ -81,6 +81,14 @@ package struct JSONLimits: Sendable, Hashable {
     self.maxBytes = maxBytes
   }
 
-  /// Limits of 64 levels and 64 MiB.
+  /// Limits of 64 levels and 64 MiB, for JSON that may come from a hostile peer: what clients send to a server.
   package static let `default` = JSONLimits()
+
+  /// Limits of 256 levels and 1 GiB, for what a client reads from its server, and everyone from a log of their own. What
+  /// a server takes from one client gets other things around it on its way to the next, so the limits have to be wider.
+  package static let trusted = JSONLimits(maxDepth: 256, maxBytes: 1 << 30)
+
+  /// Limits of 240 levels and 1 GiB, for one value of a model: with what stands around it in a message or in a log, it can
+  /// be read within ``trusted``.
+  package static let value = JSONLimits(maxDepth: 240, maxBytes: 1 << 30)
 }

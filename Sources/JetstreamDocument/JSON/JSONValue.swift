@@ -70,6 +70,17 @@ extension JSONValue {
     self = try text.withUTF8 { JSONParser.parse($0, limits: limits) }.get()
   }
 
+  /// Returns true if arrays and objects nest more than `levels` deep. Costs O(n), and nothing for other values.
+  package func nests(deeperThan levels: Int) -> Bool {
+    switch self {
+    case .array(let elements):
+      levels == 0 || elements.contains { $0.nests(deeperThan: levels - 1) }
+    case .object(let object):
+      levels == 0 || object.members.contains { $0.value.nests(deeperThan: levels - 1) }
+    default: false
+    }
+  }
+
   /// Reads one JSON text from a span of bytes.
   ///
   /// - Throws: ``JSONError`` with the reason and the byte at which reading stopped.

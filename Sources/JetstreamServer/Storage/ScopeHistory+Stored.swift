@@ -92,7 +92,7 @@ extension ScopeHistory {
       if record.kind == .epoch { epoch = String(decoding: record.payload, as: UTF8.self) }
       guard record.kind == .set || record.kind == .decision else { continue }
       records.append(
-        try Self.json(record) { json throws(FragmentError) in try ScopeRecord(json: json) })
+        try record.read(ScopeRecord.init(json:)))
     }
   }
 
@@ -100,7 +100,7 @@ extension ScopeHistory {
     switch record.kind {
     case .fragment: parts[0].append(try SyncFragment(record))
     case .history:
-      (epoch, sequence, forgottenUpTo, written) = try Self.json(record) {
+      (epoch, sequence, forgottenUpTo, written) = try record.read {
         json throws(FragmentError) in
         guard case .object(let object) = json else { throw .notAnObject }
         guard case .string(let epoch)? = object["epoch"] else { throw .missing(field: "epoch") }
@@ -114,7 +114,7 @@ extension ScopeHistory {
       }
     case .client:
       let place = sequence
-      let (uuid, client) = try Self.json(record) { json throws(FragmentError) in
+      let (uuid, client) = try record.read { json throws(FragmentError) in
         try Self.client(json, at: place)
       }
       clients[uuid] = client
@@ -170,18 +170,6 @@ extension ScopeHistory {
       }
     }
     return (uuid, client)
-  }
-
-  private static func json<Value>(
-    _ record: LogRecord, _ read: (JSONValue) throws(FragmentError) -> Value
-  ) throws(LogError) -> Value {
-    let json: JSONValue
-    do { json = try JSONValue(parsing: record.payload) } catch {
-      throw .unreadable(sequence: record.sequence, problem: "\(error)")
-    }
-    do { return try read(json) } catch {
-      throw .unreadable(sequence: record.sequence, problem: "\(error)")
-    }
   }
 }
 
