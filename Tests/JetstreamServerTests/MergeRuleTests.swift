@@ -264,9 +264,10 @@ struct MergeRuleTests {
 @Suite("Merge rules")
 struct MergeRuleValueTests {
   private func value(
-    _ rule: MergeRule, _ base: JSONValue, _ theirs: JSONValue, _ mine: JSONValue
+    _ rule: MergeRule, _ base: JSONValue, _ theirs: JSONValue, _ mine: JSONValue,
+    of type: _PropertyType = .json
   ) -> JSONValue {
-    rule.value(.init(base: base, theirs: theirs, mine: mine))
+    rule.value(.init(base: base, theirs: theirs, mine: mine), of: type)
   }
 
   @Test("The larger and the smaller one, of all that can be compared")
@@ -281,6 +282,23 @@ struct MergeRuleValueTests {
       #expect(value(.max, .null, large, small) == large)
       #expect(value(.min, .null, small, large) == small)
       #expect(value(.min, .null, large, small) == small)
+    }
+    let decimals: [(JSONValue, JSONValue)] = [
+      ("9", "10"), ("-10", "-9"), ("0.5", "1"), ("99999999999999999.01", "99999999999999999.02"),
+    ]
+    for (small, large) in decimals {
+      for type in [_PropertyType.decimal, .optional(.decimal)] {
+        #expect(value(.max, "0", small, large, of: type) == large)
+        #expect(value(.max, "0", large, small, of: type) == large)
+        #expect(value(.min, "0", small, large, of: type) == small)
+        #expect(value(.min, "0", large, small, of: type) == small)
+      }
+    }
+    for (small, large) in [(5, "Infinity"), ("-Infinity", 5), ("-Infinity", "Infinity")]
+      as [(JSONValue, JSONValue)]
+    {
+      #expect(value(.max, 0, large, small, of: .number("Double")) == large)
+      #expect(value(.min, 0, small, large, of: .number("Double")) == small)
     }
     #expect(value(.max, 1, .null, 2) == 2 && value(.max, 1, 2, .null) == 2)
     #expect(value(.min, 1, .null, 2) == 2 && value(.min, 1, 2, .null) == 2)

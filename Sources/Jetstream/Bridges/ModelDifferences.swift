@@ -50,13 +50,15 @@ private struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: As
     mutating func next(
       isolation: isolated (any Actor)? = #isolation
     ) async -> CollectionDifference<Member>? {
-      guard let feed = feed ?? start() else { return nil }
+      guard let feed = feed ?? start(isolation) else { return nil }
       while !Task.isCancelled {
         await feed.wakeup.wait()
         guard !Task.isCancelled, let model else { break }
         let now = model[keyPath: keyPath].list
         let difference = feed.journal.take(now: now, as: Member.self)
         if !difference.isEmpty { return difference }
+        // Another task has ended the iterator.
+        if feed.wakeup.isOver { break }
       }
       feed.stop()
       return nil
@@ -66,13 +68,13 @@ private struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: As
       await next(isolation: #isolation)
     }
 
-    private mutating func start() -> DifferenceFeed? {
+    private mutating func start(_ isolation: (any Actor)?) -> DifferenceFeed? {
       guard let model, !Task.isCancelled else { return nil }
       let feed = DifferenceFeed(StepJournal(index: model.index(of: keyPath)))
       self.feed = feed
       model.ensureRecord().ensureObservers().ensureExtras().add(feed.journal)
       feed.start { end in
-        model.add(observing: [keyPath], isolation: nil) {
+        model.add(observing: [keyPath], isolation: isolation) {
           FreeObservation(properties: $0) { [weak feed] in
             feed?.wakeup.call()
             withExtendedLifetime(end) {}

@@ -53,7 +53,7 @@ private struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
       self.feed = feed
       let keyPath = keyPath
       feed.start { end in
-        model.add(observing: [keyPath], isolation: nil) {
+        model.add(observing: [keyPath], isolation: isolation) {
           FreeObservation(properties: $0) { [weak model, weak feed] in
             if let model { feed?.put(model[keyPath: keyPath]) }
             withExtendedLifetime(end) {}

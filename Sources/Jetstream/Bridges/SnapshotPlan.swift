@@ -75,9 +75,11 @@ final class SnapshotPlan: Sendable {
     let step = steps[reads[0].index]
     guard step.property.access.valueType == type(of: keyPath).valueType else { return nil }
     let isStored = withExtendedLifetime(object) {
-      step.source.isIdentity(at: object.storage(of: step.property)) { object[keyPath: keyPath] }
+      step.property.access.isIdentity(at: object.storage(of: step.property)) {
+        object[keyPath: keyPath]
+      }
     }
-    return isStored ? reads[0].index : nil
+    return isStored == true ? reads[0].index : nil
   }
 
   /// Safe although key paths are not Sendable: they are immutable, and are only compared and
@@ -91,10 +93,3 @@ final class SnapshotPlan: Sendable {
 private protocol WritablePath {}
 
 extension ReferenceWritableKeyPath: WritablePath {}
-
-extension ModelObject {
-  /// Returns the address of a property's storage, valid while the caller retains the object.
-  final func storage(of property: ModelSchema.Property) -> UnsafeMutableRawPointer {
-    Unmanaged.passUnretained(self).toOpaque() + property.offset
-  }
-}

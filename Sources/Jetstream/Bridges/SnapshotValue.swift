@@ -104,9 +104,6 @@ protocol SnapshotSource: SendableMetatype {
   static func shared(at address: UnsafeRawPointer) -> SharedValue
   /// Stores a plain value without notifying observers.
   static func put(_ value: SnapshotValue, at address: UnsafeMutableRawPointer)
-  /// Returns true if `read` returns the stored value for every value that is put at `address`. The
-  /// original value is restored.
-  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool
   /// Points a weak reference at the model that `find` returns for its UUID.
   static func relink(at address: UnsafeMutableRawPointer, _ find: (UUID) -> ModelObject?)
 }
@@ -140,17 +137,6 @@ extension Property: SnapshotSource {
     case .model, .models, .entries: break
     }
   }
-
-  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool {
-    let original = at(address).pointee.value
-    defer { at(address).pointee.value = original }
-    let probes = [original] + SnapshotProbes.values(of: Value.self)
-    return probes.count > 2
-      && probes.allSatisfy { probe in
-        at(address).pointee.value = probe
-        return (read() as? Value).map { Value._isSame($0, probe) } ?? false
-      }
-  }
 }
 
 /// A weak reference is stored as the UUID of its target. Safe for the same reasons.
@@ -167,42 +153,9 @@ extension WeakReference: SnapshotSource {
     address.assumingMemoryBound(to: WeakReference.self).pointee.link = link
   }
 
-  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool { false }
-
   static func relink(at address: UnsafeMutableRawPointer, _ find: (UUID) -> ModelObject?) {
     let reference = address.assumingMemoryBound(to: WeakReference.self)
     guard let uuid = reference.pointee.link.uuid, let target = find(uuid) as? Target else { return }
     reference.pointee.link = WeakLink(target)
-  }
-}
-
-/// Test values for every property type, which reveal a getter that does more than return a
-/// property. Small values come first, so that a getter that calculates is detected before it
-/// overflows.
-private enum SnapshotProbes {
-  private static let json: [JSONValue] = [
-    1, 2, 3, -1, 113, -128, 0, 0.1, -7.25, 4e30, -4e30, .integer(.max), .integer(.min),
-    .unsigned(.max), .null, false, true, "a", "b c", "", " Éa\u{301}\n",
-    .string(String(repeating: "x", count: 300)), "NaN", "-Infinity",
-    "0f8fad5b-d9cb-469f-a165-70867728950e", "https://example.org/a?b#c", "AAEC", [], [1, 0],
-    ["b", "a", ""], [true, false], [0.5, -1.5], ["0f8fad5b-d9cb-469f-a165-70867728950e"],
-    [:], ["b": 1, "a": 2], ["b": "1", "a": ""], ["b": true], ["b": 0.5],
-  ]
-
-  static func values<Value: PropertyValue>(of type: Value.Type) -> [Value] {
-    switch type._storageKind {
-    case .plain: return json.compactMap(type._decode)
-    case .model: return []
-    case .reference:
-      let model = type.heldClass?.init()
-      return [type.holding(nil as ModelObject?), type.holding(model)].compactMap { $0 }
-    case .collection:
-      let models = type.heldClass.map { modelClass in (0..<3).map { _ in modelClass.init() } }
-      return [ModelList(), ModelList(models ?? [])].compactMap { type.holding($0) }
-    case .dictionary:
-      var table = ModelTable()
-      for key in ["1", "a", "b"] { table[key] = type.heldClass?.init() }
-      return [ModelTable(), table].compactMap { type.holding($0) }
-    }
   }
 }

@@ -238,7 +238,9 @@ extension Scope {
         for (key, _) in fragment.properties {
           guard let property = model.schema[wireName: key], let value = given[fragment.uuid]?[key]
           else { continue }
-          if !model.holds(value, in: property) { fragment.properties[key] = nil }
+          if !model.holds(value, in: property), !value.isWritten(as: model.json(of: property)) {
+            fragment.properties[key] = nil
+          }
         }
         return fragment.properties.isEmpty && fragment.operations.isEmpty ? nil : fragment
       }, alsoKnown: alsoKnown)

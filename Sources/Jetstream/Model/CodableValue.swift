@@ -13,7 +13,8 @@ import Foundation
 /// ```
 ///
 /// Keys are encoded in the order of their UTF-8 bytes, dates as seconds since 1970, `Data` as
-/// base64 text, and numbers that JSON cannot express as `NaN`, `Infinity` and `-Infinity`. The
+/// base64 text, and numbers that JSON cannot express as `NaN`, `Infinity` and `-Infinity`. A number
+/// is read again as a `Double` if it has a fraction: encode a `Decimal` with more digits as text. The
 /// property rejects JSON for which `init(from:)` throws. `encode(to:)` must not throw, and arrays and
 /// objects must not nest more than 240 levels deep: either traps.
 ///

@@ -42,6 +42,8 @@ final class CompositeWatch: Follower {
 private enum Snapshot {
   case value(any Equatable)
   case models([WeakModel])
+  case entries([String: WeakModel])
+  case members(Set<ObjectIdentifier>, [WeakModel])
   case incomparable
 
   struct WeakModel { weak var model: ModelObject? }
@@ -49,6 +51,11 @@ private enum Snapshot {
   init(_ value: Any) {
     if let models = Self.models(in: value) {
       self = .models(models.map { WeakModel(model: $0) })
+    } else if let entries = Self.entries(in: value) {
+      self = .entries(entries.mapValues { WeakModel(model: $0) })
+    } else if let members = Self.members(in: value) {
+      self = .members(
+        Set(members.map(ObjectIdentifier.init)), members.map { WeakModel(model: $0) })
     } else if let value = value as? any Equatable {
       self = .value(value)
     } else {
@@ -62,6 +69,16 @@ private enum Snapshot {
       Self.models(in: new).map { new in
         old.elementsEqual(new) { $0.model === $1 }
       } ?? false
+    case .entries(let old):
+      Self.entries(in: new).map { new in
+        old.count == new.count && new.allSatisfy { old[$0.key]?.model === $0.value }
+      } ?? false
+    case .members(let known, let old):
+      // An identifier may have been used again, unless all have been there all the time.
+      Self.members(in: new).map { new in
+        new.count == known.count && old.allSatisfy { $0.model != nil }
+          && new.allSatisfy { known.contains(ObjectIdentifier($0)) }
+      } ?? false
     case .value(let old): Self.isEqual(old, new)
     case .incomparable: false
     }
@@ -72,6 +89,17 @@ private enum Snapshot {
     if let array = value as? any ModelSequence { return array.allModels }
     guard let array = value as? [ModelObject], !array.isEmpty else { return nil }
     return array
+  }
+
+  private static func entries(in value: Any) -> [String: ModelObject]? {
+    if let dictionary = value as? any ModelEntries { return dictionary.allEntries }
+    guard let entries = value as? [String: ModelObject], !entries.isEmpty else { return nil }
+    return entries
+  }
+
+  private static func members(in value: Any) -> Set<ModelObject>? {
+    guard let members = value as? Set<ModelObject>, !members.isEmpty else { return nil }
+    return members
   }
 
   private static func isEqual<Value: Equatable>(_ a: Value, _ b: Any) -> Bool {
@@ -93,4 +121,17 @@ private protocol ModelSequence {
 
 extension ModelArray: ModelSequence {
   fileprivate var allModels: [ModelObject] { Array(list.models) }
+}
+
+/// A ``ModelDictionary`` whose types are not known statically.
+private protocol ModelEntries {
+  var allEntries: [String: ModelObject] { get }
+}
+
+extension ModelDictionary: ModelEntries {
+  fileprivate var allEntries: [String: ModelObject] {
+    var result: [String: ModelObject] = [:]
+    table.forEach { result[$0] = $1 }
+    return result
+  }
 }

@@ -125,16 +125,23 @@ extension ObservableModel {
     return index
   }
 
-  /// Runs the getter and tracks its reads. A key path leads to a stored property if it is writable
-  /// and its getter reads exactly one property, of this model and of the key path's value type.
+  /// Runs the getter and tracks its reads. A key path leads to a stored property if it is writable, its getter reads
+  /// exactly one property, of this model and of the key path's value type, and returns that as it is: this is tried
+  /// with several values on another model of the class.
   func resolve(_ keyPath: PartialKeyPath<Self>) -> ResolvedPath {
     if let index = schema.keyPaths.index(of: keyPath) { return .property(index) }
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
     guard reads.count == 1, reads[0].model === self, keyPath is any WritableRoot,
-      schema.properties[reads[0].index].access.declaredType == type(of: keyPath).valueType
+      schema.properties[reads[0].index].access.declaredType == type(of: keyPath).valueType,
+      Self().returns(schema.properties[reads[0].index], at: keyPath)
     else { return .composite }
     schema.keyPaths.store(reads[0].index, for: keyPath)
     return .property(reads[0].index)
+  }
+
+  /// Returns false if a key path's getter makes something of the property that it reads.
+  private func returns(_ property: ModelSchema.Property, at keyPath: PartialKeyPath<Self>) -> Bool {
+    property.access.isIdentity(at: storage(of: property)) { self[keyPath: keyPath] } != false
   }
 
   /// Registers the observation that `make` returns for the set of stored properties; nil stands for

@@ -3,6 +3,7 @@
 extension ModelObject {
   @usableFromInline
   final func didReplaceReference<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
+    if record == nil, isPrototype { return }
     let record = ensureRecord()
     let index = record.schema.index(atOffset: offset)
     let oldChild = Value.heldModel(old)
@@ -34,7 +35,7 @@ extension ModelObject {
   final func didReplaceDictionary<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
     guard let before = Value.heldTable(old), var after = Value.heldTable(new) else { return }
     let changes = after.changes(since: before)
-    if changes.isEmpty { return }
+    if changes.isEmpty || (record == nil && isPrototype) { return }
     let record = ensureRecord()
     let index = record.schema.index(atOffset: offset)
     let property = record.schema.properties[index]
@@ -76,6 +77,7 @@ extension ModelObject {
   /// Notes that a collection is being changed in place from now on.
   @usableFromInline
   final func willModifyCollection(at offset: Int, lease: ListLease) {
+    if record == nil, isPrototype { return }
     let record = ensureRecord()
     record.leases.add(lease, of: record.schema.index(atOffset: offset))
   }
@@ -102,6 +104,7 @@ extension ModelObject {
   private final func didChangeCollection(
     at offset: Int, by operations: [ListOperation], base: ModelList?
   ) {
+    if record == nil, isPrototype { return }
     let record = ensureRecord()
     let index = record.schema.index(atOffset: offset)
     let property = record.schema.properties[index]

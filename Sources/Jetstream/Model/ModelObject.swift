@@ -174,9 +174,22 @@ open class ModelObject: Hashable {
   @discardableResult
   final func ensureRecord() -> ModelRecord {
     if let record { return record }
+    precondition(
+      !isPrototype,
+      "\(type(of: self)).init() asks for the UUID of the model, or observes it: `init()` has to make a model without "
+        + "side effects, since one is made to learn the defaults of the class.")
     let made = ModelRecord(self, schema: ModelSchema.of(type(of: self)))
     record = made
     return made
+  }
+
+  /// True for the object from which the schema of its class is being made. Its children are its defaults, and nothing else
+  /// is done with them.
+  final var isPrototype: Bool {
+    guard jetstream_gate() != 0, case .recorder(let recorder) = ThreadTracker.current else {
+      return false
+    }
+    return recorder.makesSchema(of: type(of: self))
   }
 
   /// Links the children that the properties were initialized with to this model.

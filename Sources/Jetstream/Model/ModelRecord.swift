@@ -210,7 +210,9 @@ final class ModelRecord {
   /// Keeps the ticker of the scope that the model has left, so that it continues to deliver to
   /// observers.
   func keepTicker(_ ticker: Ticker) {
-    if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
+    guard !nodes.isEmpty || observers != nil else { return }
+    if ownTicker == nil { ownTicker = ticker }
+    observers?.trees.forEach { $0.loosen() }
   }
 
   /// Calls observers. Their changes are local changes, even while remote changes are applied.

@@ -68,6 +68,9 @@ final class PropertyRecorder {
     return true
   }
 
+  /// Returns true while the schema of a class is being made.
+  func makesSchema(of other: ModelObject.Type) -> Bool { other == modelClass }
+
   /// Removes the records of a complete object that is not the prototype.
   func objectIsComplete(propertyCount: Int) {
     guard !isPrototypeDone else { return }

@@ -6,7 +6,7 @@ extension JSONValue: PropertyValue {
   public var _jsonValue: JSONValue {
     precondition(
       !nests(deeperThan: JSONLimits.value.maxDepth),
-      "A JSON value in a @Property nests more than \(JSONLimits.value.maxDepth) levels deep, and nobody could read it."
+      "A JSON value in a @Property nests more than \(JSONLimits.value.maxDepth) levels deep, and no peer could read it."
     )
     return normalized
   }

@@ -146,9 +146,10 @@ extension Date: PropertyValue {
   public static var _propertyType: _PropertyType { .date }
   /// The number of seconds since 1970.
   public var _jsonValue: JSONValue { timeIntervalSince1970._jsonValue }
-  /// Returns true for equal dates, and for two whose number of seconds is not-a-number.
+  /// Returns true for dates with the same number of seconds since 1970, which takes one bit less than a `Date` may have:
+  /// what is written as JSON and read again is the same.
   public static func _isSame(_ a: Date, _ b: Date) -> Bool {
-    Double._isSame(a.timeIntervalSinceReferenceDate, b.timeIntervalSinceReferenceDate)
+    Double._isSame(a.timeIntervalSince1970, b.timeIntervalSince1970)
   }
   /// Decodes seconds since 1970, or ISO 8601 text with or without fractions of a second.
   public static func _decode(_ json: JSONValue) -> Date? {

@@ -40,6 +40,9 @@ protocol StoredProperty: SendableMetatype {
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool
   /// Returns the JSON as the property's type encodes it; nil if it cannot be decoded.
   static func normalized(_ json: JSONValue) -> JSONValue?
+  /// Returns true if `read` returns the stored value for every value that is put at `address`; nil if there are too few
+  /// values to say. The original value is restored.
+  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool?
   /// Stores an earlier reference, list or table again, without notifying observers.
   static func restore(_ value: Any, in model: ModelObject, at offset: Int)
 }

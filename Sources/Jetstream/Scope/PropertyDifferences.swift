@@ -76,6 +76,8 @@ extension ModelRecord {
       } else if let old = base.json {
         if model.holds(old, in: property) { continue }
         let new = model.json(of: property)
+        // A value that is not equal to what is read from its JSON, such as one that is not encoded as a whole.
+        if new == old, new.isWritten(as: old) { continue }
         if property.options.isCounter, let delta = JSONValue.difference(from: old, to: new) {
           result.add(property.wireName, [.add(delta)], [.add(-delta)])
           if withOutcomes {

@@ -62,7 +62,7 @@ extension Scope {
     guard let model = root else { return }
     requireNoModification("asked for its root")
     let handle = takeDeferred()
-    if let set = collect(for: handle) {
+    if let set = collect(includingHeldBack: true, for: handle) {
       sealed.append(set)
     } else {
       handle?.finish(.accepted, nil)

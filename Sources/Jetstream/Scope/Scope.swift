@@ -122,6 +122,7 @@ public final class Scope: TickClient {
 
   /// Forgets all models without calling observers.
   func dissolve() {
+    if let deferred = schedule.deferred { forgetDeparted(deferred) }
     tree.dissolve { forget($0) }
     for model in interval.departed.takeModels() {
       if let record = model.record, record.captureTree === tree { forget(record) }

@@ -59,7 +59,8 @@ package final class Document {
   /// Applies the fragments of a change set: the additions first, then the changes. A part that does not fit is left out
   /// and told, and the rest is applied.
   ///
-  /// Cost: O(n) in the fragments, and in the models above those that a property lets go of.
+  /// Cost: O(n) in the fragments, in the collections that they change, and in the models above those that a property lets
+  /// go of.
   ///
   /// - Parameter known: Finds rows that have left and may come back.
   package func apply(_ fragments: [SyncFragment], known: @escaping (UUID) -> Row? = { _ in nil })
@@ -152,19 +153,6 @@ package final class Document {
 
   /// Takes a row out. The caller tells its children that it no longer holds them.
   func remove(_ row: Row) { rows.remove(row.uuid) }
-
-  /// Returns true if the root leads to a row. Cost: O(n) in the rows above it.
-  func isReachable(_ row: Row) -> Bool {
-    var seen: Set<UUID> = [row.uuid]
-    var open = [row]
-    while let next = open.popLast() {
-      if next === root { return true }
-      for holder in next.holders.all where seen.insert(holder.row.uuid).inserted {
-        open.append(holder.row)
-      }
-    }
-    return false
-  }
 
   /// Describes what must not be the case, a line for each; empty if all is well. For tests and simulations. Cost: O(n)
   /// in all values.

@@ -53,4 +53,28 @@ package enum RowContent: Sendable, Hashable {
     case .dictionary(let models): for entry in models.entries { body(entry.model) }
     }
   }
+
+  /// Returns the models that this content holds and `next` does not, and those that only `next` holds. Of two collections
+  /// that differ in one range, only that range is looked at closely.
+  func differences(to next: RowContent) -> (gone: [UUID], come: [UUID]) {
+    var (old, new): ([UUID], [UUID]) = ([], [])
+    if case .collection(let before) = self, case .collection(let after) = next {
+      let (before, after) = (before.elements, after.elements)
+      let shorter = min(before.count, after.count)
+      var start = 0
+      while start < shorter, before[start] == after[start] { start += 1 }
+      var end = 0
+      while end < shorter - start, before[before.count - 1 - end] == after[after.count - 1 - end] {
+        end += 1
+      }
+      old = Array(before[start..<(before.count - end)])
+      new = Array(after[start..<(after.count - end)])
+    } else {
+      forEachModel { old.append($0) }
+      next.forEachModel { new.append($0) }
+    }
+    if old.isEmpty || new.isEmpty { return (old, new) }
+    let (known, kept) = (Set(old), Set(new))
+    return (old.filter { !kept.contains($0) }, new.filter { !known.contains($0) })
+  }
 }

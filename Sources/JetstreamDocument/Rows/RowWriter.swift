@@ -191,15 +191,16 @@ struct RowWriter {
     row[property] = content
     guard property.kind != .plain, document.has(row), old != content else { return }
     let holder = RowHolders.Holder(row, property)
-    old.forEachModel { uuid in
-      guard let child = find(uuid) else { return }
+    let (gone, come) = old.differences(to: content)
+    for uuid in gone {
+      guard let child = find(uuid) else { continue }
       // The dictionary is one holder, whatever the number of entries by which it holds the model.
-      if property.entryKey != nil, row.hasEntry(uuid, in: property) { return }
+      if property.entryKey != nil, row.hasEntry(uuid, in: property) { continue }
       child.holders.remove(holder)
       suspects.append(child)
     }
-    content.forEachModel { uuid in
-      guard let child = find(uuid) else { return }
+    for uuid in come {
+      guard let child = find(uuid) else { continue }
       child.holders.insert(holder)
       if !document.has(child) { takeIn(child) }
     }
@@ -227,8 +228,9 @@ struct RowWriter {
 
   /// Takes out the rows that the root no longer leads to.
   private mutating func letGo() {
+    var reach = RowReach(root: document.root)
     while let row = suspects.popLast() {
-      guard document.has(row), !document.isReachable(row) else { continue }
+      guard document.has(row), !reach.leads(to: row) else { continue }
       document.remove(row)
       // The root does not lead to those that hold it, either.
       row.holders = RowHolders()

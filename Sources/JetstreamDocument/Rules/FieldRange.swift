@@ -38,7 +38,7 @@ package struct FieldRange: Sendable, Hashable {
 }
 
 /// A number of a value, with all its digits.
-private enum FieldNumber {
+enum FieldNumber {
   case whole(Int128)
   case real(Double)
   /// The text of a `Decimal`, as properties of that type have it.
@@ -52,7 +52,8 @@ private enum FieldNumber {
     // The number that its text is read as by all other replicas.
     case .float(let value): self.init(Double("\(value)") ?? Double(value))
     case .string(let text):
-      guard text.utf8.count <= 64, let value = Self.decimal(text) else { return nil }
+      // The longest text of a `Decimal` has 169 bytes.
+      guard text.utf8.count <= 200, let value = Self.decimal(text) else { return nil }
       self = .decimal(value, text)
     case .null, .bool, .array, .object: return nil
     }

@@ -38,13 +38,13 @@ public struct MergeRule: Sendable, Hashable {
 
   /// The function of a rule. All are equal, because rules are compared by their names.
   private struct Function: Sendable, Hashable {
-    let resolve: @Sendable (Conflict) -> JSONValue
+    let resolve: @Sendable (Conflict, _PropertyType) -> JSONValue
 
     static func == (a: Function, b: Function) -> Bool { true }
     func hash(into hasher: inout Hasher) {}
   }
 
-  private init(name: String, resolve: @escaping @Sendable (Conflict) -> JSONValue) {
+  private init(name: String, resolve: @escaping @Sendable (Conflict, _PropertyType) -> JSONValue) {
     self.name = name
     function = Function(resolve: resolve)
   }
@@ -59,35 +59,36 @@ public struct MergeRule: Sendable, Hashable {
     _ name: String, _ resolve: @escaping @Sendable (Conflict) -> JSONValue
   ) -> MergeRule {
     precondition(!name.isEmpty, "The name of a merge rule must not be empty.")
-    return MergeRule(name: name, resolve: resolve)
+    return MergeRule(name: name) { conflict, _ in resolve(conflict) }
   }
 
-  /// The larger value wins. Works for numbers, dates, strings in Swift's order, and Booleans, where
+  /// The larger value wins. Works for numbers, decimals among them, dates, strings in Swift's order, and Booleans, where
   /// false is smaller than true. Null is smaller than any value.
-  public static let max = MergeRule(name: "max") { conflict in
-    JSONValue.isLess(conflict.theirs, conflict.mine) == false ? conflict.theirs : conflict.mine
+  public static let max = MergeRule(name: "max") { conflict, type in
+    type.isLess(conflict.theirs, conflict.mine) == false ? conflict.theirs : conflict.mine
   }
 
   /// The smaller value wins; see ``max``. Null wins only if both values are null.
-  public static let min = MergeRule(name: "min") { conflict in
+  public static let min = MergeRule(name: "min") { conflict, type in
     if conflict.theirs == .null { return conflict.mine }
     if conflict.mine == .null { return conflict.theirs }
-    return JSONValue.isLess(conflict.mine, conflict.theirs) == false
-      ? conflict.theirs : conflict.mine
+    return type.isLess(conflict.mine, conflict.theirs) == false ? conflict.theirs : conflict.mine
   }
 
   /// Merges sets, arrays and dictionaries: elements that either side added are in the result, and
   /// elements that either side removed are not, unless the other side changed them. New array
   /// elements are appended, each once.
-  public static let union = MergeRule(name: "union") { $0.united }
+  public static let union = MergeRule(name: "union") { conflict, _ in conflict.united }
 
   /// Returns the rule that Jetstream brings along under a name; nil if there is none.
   package static func builtIn(_ name: String) -> MergeRule? {
     [max, min, union].first { $0.name == name }
   }
 
-  /// Returns the merged value.
-  package func value(_ conflict: Conflict) -> JSONValue { function.resolve(conflict) }
+  /// Returns the merged value of a property of a type.
+  package func value(_ conflict: Conflict, of type: _PropertyType) -> JSONValue {
+    function.resolve(conflict, type)
+  }
 }
 
 extension MergeRule.Conflict {
@@ -102,14 +103,42 @@ extension MergeRule.Conflict {
       return .array(kept + added)
     case (.object(let theirs), .object(let mine)):
       let known: JSONObject = if case .object(let members) = base { members } else { [:] }
-      var result = theirs
-      for (key, value) in mine where known[key] != value { result[key] = value }
+      var result = JSONObject()
       // An entry removed here stays if the other side has changed it since.
-      for (key, value) in known where mine[key] == nil && theirs[key] == value { result[key] = nil }
+      for (key, value) in theirs where mine[key] != nil || known[key] != value {
+        result.append(newKey: key, value)
+      }
+      for (key, value) in mine where known[key] != value { result[key] = value }
       return .object(result)
     case (.null, _): return mine
     case (_, .null): return theirs
     default: return mine
+    }
+  }
+}
+
+extension _PropertyType {
+  /// Returns true if `a` is smaller than `b` as a value of the type; nil if the two cannot be compared.
+  fileprivate func isLess(_ a: JSONValue, _ b: JSONValue) -> Bool? {
+    switch self {
+    case .optional(let wrapped): return wrapped.isLess(a, b)
+    case .decimal:
+      guard let a = FieldNumber(a), let b = FieldNumber(b) else { break }
+      return a.isLess(than: b)
+    case .number:
+      guard let a = Self.real(a), let b = Self.real(b) else { break }
+      return a < b
+    default: break
+    }
+    return JSONValue.isLess(a, b)
+  }
+
+  /// Returns a number that is not finite, which JSON has as a text, or that is.
+  private static func real(_ json: JSONValue) -> Double? {
+    switch json {
+    case "Infinity": .infinity
+    case "-Infinity": -.infinity
+    default: json.number
     }
   }
 }
@@ -132,7 +161,7 @@ extension JSONValue {
     }
   }
 
-  private var number: Double? {
+  fileprivate var number: Double? {
     switch self {
     case .integer(let value): Double(value)
     case .unsigned(let value): Double(value)

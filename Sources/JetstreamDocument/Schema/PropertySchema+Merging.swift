@@ -9,7 +9,9 @@ extension PropertySchema {
     // Values received from a peer and local ones must look the same to the rule.
     func normal(_ json: JSONValue) -> JSONValue { normalized(json) ?? json }
     // A set that a rule has made of two has to be in order as well.
-    return normal(rule.value(.init(base: normal(base), theirs: normal(theirs), mine: normal(mine))))
+    let conflict = MergeRule.Conflict(
+      base: normal(base), theirs: normal(theirs), mine: normal(mine))
+    return normal(rule.value(conflict, of: type))
   }
 
   /// Merges the value of a property of a model that a replica has removed and put back in a later change set with

@@ -41,6 +41,21 @@ extension Scope {
     }
   }
 
+  @Test("a model that leaves its scope before the first value is asked for gives values all the same")
+  func leftBefore() async {
+    let canvas = Canvas()
+    let shape = Shape()
+    canvas.shapes.append(shape)
+    let scope = makeScope(canvas, .actor)
+    let values = shape.values(of: \.x)
+    canvas.shapes.remove(shape)
+    var iterator = values.makeAsyncIterator()
+    #expect(await iterator.next(isolation: #isolation) == 0)
+    shape.x = 5
+    #expect(await iterator.next(isolation: #isolation) == 5)
+    withExtendedLifetime(scope) {}
+  }
+
   @Test("a slow loop gets the latest value, and no backlog", arguments: Ticking.allCases)
   func slow(_ ticking: Ticking) async {
     let shape = Shape()

@@ -14,6 +14,38 @@ import Testing
     history = UndoHistory(of: scope)
   }
 
+  private final class Entry: ModelObject {
+    @Property var edited = Date(timeIntervalSinceReferenceDate: 0)
+    @Property var dates: Set<Date> = []
+  }
+
+  @Test("A date goes back and forth, whose last bit the seconds since 1970 do not have")
+  func dates() {
+    let entry = Entry()
+    let scope = manualScope(entry)
+    let history = UndoHistory(of: scope)
+    let date = Date(timeIntervalSinceReferenceDate: 7e8 + 0x1p-23)
+    entry.edited = date
+    scope.flush()
+    entry.dates = [date]
+    scope.flush()
+    // Written twice, it has its old value again.
+    #expect(
+      scope.changeSets {
+        entry.edited = Date(timeIntervalSinceReferenceDate: 5)
+        entry.edited = date
+        entry.dates = []
+        entry.dates = [date]
+      }.isEmpty)
+    history.undo()
+    #expect(entry.dates.isEmpty)
+    history.undo()
+    #expect(entry.edited == Date(timeIntervalSinceReferenceDate: 0))
+    history.redo()
+    history.redo()
+    #expect(entry.dates.count == 1 && Date._isSame(entry.edited, date))
+  }
+
   @Test("Values, references and collections go back and forth")
   func backAndForth() {
     let (a, b) = (Node("a"), Node("b"))

@@ -18,6 +18,9 @@ private final class Person: ModelObject {
   var family: [Person] { [self] + children }
   var all: ModelArray<Person> { children }
   var mixed: (String, Int) { (name, 1) }
+  var byName: [String: Person] { [name: self] }
+  var set: Set<Person> { [self] }
+  var keyed: ModelDictionary<String, Person> { ["me": self] }
 }
 
 #if ON_ACTOR
@@ -159,9 +162,38 @@ private final class Person: ModelObject {
       let person = Person()
       weakPerson = person
       person.observeChange(listener, \.family, \.shown, isolation: here()) { $0.called() }
+      person.observeChange(listener, \.byName, \.set, \.keyed, isolation: here()) { $0.called() }
       person.name = "x"
     }
     #expect(weakPerson == nil)
+  }
+
+  @Test("a dictionary or a set of models that a getter makes is told when another model is in it")
+  func containers() {
+    let (one, two) = (Person(), Person())
+    final class Team: ModelObject {
+      @Property var first: Person?
+      @Property var second: Person?
+      var byName: [String: Person] { first.map { ["a": $0] } ?? [:] }
+      var set: Set<Person> { Set([first, second].compactMap(\.self)) }
+      var keyed: ModelDictionary<String, Person> { first.map { ["a": $0] } ?? [:] }
+    }
+    let team = Team()
+    let scope = manualScope(team)
+    team.observeChange(listener, \.byName, isolation: here()) { $0.log.append("byName") }
+    team.observeChange(listener, \.set, isolation: here()) { $0.log.append("set") }
+    team.observeChange(listener, \.keyed, isolation: here()) { $0.log.append("keyed") }
+    func log(_ change: () -> Void) -> [String] {
+      listener.log = []
+      change()
+      scope.flush()
+      return listener.log.sorted()
+    }
+    #expect(log { team.first = one } == ["byName", "keyed", "set"])
+    #expect(log { (team.first, team.second) = (two, one) } == ["byName", "keyed", "set"])
+    #expect(log { (team.first, team.second) = (one, two) } == ["byName", "keyed"])
+    #expect(log { one.name = "same" }.isEmpty)
+    #expect(log { team.first = nil } == ["byName", "keyed", "set"])
   }
 
   @Test("many composites of one model are followed without searching each other")

@@ -9,6 +9,15 @@ private final class Account: ModelObject {
   @Property var partner: Account?
   @Property var children: ModelArray<Account> = []
 
+  var inCents: Int {
+    get { balance * 100 }
+    set { balance = newValue / 100 }
+  }
+  var sum: Int {
+    get { balance }
+    set { balance = newValue }
+  }
+
   var available: Int { usesLimit ? balance + limit : balance }
   var partnerBalance: Int? { partner?.balance }
   var total: Int { children.reduce(balance) { $0 + $1.balance } }
@@ -32,6 +41,14 @@ private final class Account: ModelObject {
     listener.log = []
     change()
     return listener.log
+  }
+
+  @Test("A settable getter that makes something of one property is told with its own values")
+  func settable() {
+    account.observeChangeImmediately(listener, \.inCents) { $0.log.append("cents \($1) \($2)") }
+    account.observeChangeImmediately(listener, \.sum) { $0.log.append("sum \($1) \($2)") }
+    #expect(log { account.balance = 3 }.sorted() == ["cents 0 300", "sum 0 3"])
+    #expect(log { account.inCents = 500 }.sorted() == ["cents 300 500", "sum 3 5"])
   }
 
   @Test(

@@ -56,6 +56,35 @@ private final class Assigning: ModelObject {
   }
 }
 
+private class Furnished: ModelObject {
+  @Property var cover: Node?
+  @Property var pages: ModelArray<Node> = []
+  @Property var index: ModelDictionary<String, Node> = [:]
+
+  required init() {
+    super.init()
+    cover = Node("cover")
+    pages.append(Node("first"))
+    pages.append(Node("second"))
+    pages = [Node("title"), pages[1]]
+    index["a"] = pages.last
+    index = ["b": pages[0]]
+  }
+}
+
+private final class FurnishedMore: Furnished {
+  @Property var number = 0
+}
+
+private final class Named: ModelObject {
+  @Property var name = ""
+
+  required init() {
+    super.init()
+    name = uuid.uuidString
+  }
+}
+
 private final class Wide: ModelObject {
   @Property var a0 = 0
   @Property var a1 = 0
@@ -203,6 +232,28 @@ private final class Wide: ModelObject {
     #expect(schema.properties.map(\.defaultValue) == [5, "changed"])
     check(Assigning())
     #expect(Assigning().other == 6)
+  }
+
+  @Test("an initializer that gives the model children after super.init")
+  func furnishing() {
+    let model = FurnishedMore()
+    #expect(model.schema.properties.map(\.makesModels) == [true, true, true, false])
+    #expect(model.cover?.label == "cover")
+    #expect(model.pages.map(\.label) == ["title", "second"])
+    #expect(model.index["b"] === model.pages[0] && model.index["a"] == nil)
+    let scope = manualScope(model)
+    #expect(scope.count == 4)
+    model.pages[1].number = 1
+    #expect(scope.changeSets {}.first?.fragments.map(\.kind) == [.change])
+  }
+
+  @Test("an initializer that asks for the UUID of the model is told so")
+  func named() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = Named().schema
+    }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("Named.init() asks for the UUID of the model"))
   }
 
   @Test("more than 64 properties are all observed and collected")

@@ -111,6 +111,32 @@ struct DictionaryRowsTests {
     return hosted
   }
 
+  @Test("A chain whose members lead back is let go of as a whole, and what is held elsewhere stays")
+  func chain() {
+    let link = Self.makeClass("Link", [("next", .reference("Link")), ("back", .reference("Link"))])
+    let board = Self.makeClass(
+      "Board", [("first", .reference("Link")), ("kept", .reference("Link"))])
+    let document = Document(schema: Schema(root: board, classes: [board, link]), root: UUID())
+    let links = (0..<20_000).map { _ in UUID() }
+    var fragments = links.enumerated().map { at, uuid in
+      var values: JSONObject = [:]
+      if at + 1 < links.count { values["next"] = .string(links[at + 1].wireText) }
+      if at > 0 { values["back"] = .string(links[at - 1].wireText) }
+      return SyncFragment(.add, uuid: uuid, className: "Link", properties: values)
+    }
+    func change(_ values: JSONObject) -> SyncFragment {
+      SyncFragment(.change, uuid: document.root.uuid, className: "Board", properties: values)
+    }
+    fragments.append(
+      change(["first": .string(links[0].wireText), "kept": .string(links[15_000].wireText)]))
+    #expect(document.apply(fragments).errors.isEmpty && document.count == 20_001)
+    // The chain leads back from what is kept.
+    #expect(document.apply([change(["first": .null])]).left.isEmpty)
+    #expect(document.checkInvariants() == [])
+    #expect(document.apply([change(["kept": .null])]).left.count == 20_000)
+    #expect(document.count == 1 && document.checkInvariants() == [])
+  }
+
   @Test("an entry is put, replaced and removed, and its model comes and goes with it")
   func oneEntry() throws {
     var hosted = hosted(Self.add(Self.one), Self.change(Self.root, ["members/Ada": Self.one]))

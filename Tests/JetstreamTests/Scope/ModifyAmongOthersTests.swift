@@ -66,6 +66,28 @@ import Testing
     #expect(!scope.hasCollectedChanges)
   }
 
+  @Test("A scope that goes while a call waits lets go of what has come and gone in it")
+  func scopeGone() {
+    let part = Draft("part")
+    do {
+      let root = Draft("root")
+      let scope = manualScope(root)
+      let listener = Listener()
+      root.observeChangeImmediately(listener, \.title) { [unowned root, unowned scope] _, _, _ in
+        scope.modify {
+          root.parts.append(part)
+          root.parts.remove(part)
+        }
+      }
+      let change = SyncFragment(
+        .change, uuid: root.uuid, className: "Draft", properties: ["title": "remote"])
+      #expect(scope.apply([change]).isComplete)
+    }
+    #expect(part.record?.captureTree == nil)
+    part.stars = 1
+    #expect(part.stars == 1)
+  }
+
   @Test("What others put into a model that is being removed comes back with it")
   func inverseWithWhatCame() throws {
     let a = Draft("a")

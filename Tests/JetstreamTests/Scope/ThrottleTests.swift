@@ -45,6 +45,16 @@ private final class Bench {
   private var gauge: Gauge { bench.gauge }
   private var scope: Scope { bench.scope }
 
+  @Test("A scope that gives its root away has delivered the last values")
+  func rootLeaves() {
+    gauge.value = 1
+    scope.flush()
+    gauge.value = 2
+    scope.root = nil
+    scope.flush()
+    #expect(bench.log == ["0.0: {\"v\":1}", "0.0: {\"v\":2}"])
+  }
+
   @Test("1000 writes in 140 ms are 3 fragments, and then the last value")
   func continuous() {
     let listener = Listener()

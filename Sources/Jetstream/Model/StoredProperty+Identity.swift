@@ -1,0 +1,60 @@
+/// Finding out whether a getter returns a stored property as it is. Safe for the reasons given at ``StoredProperty``; the
+/// object that is written to is private to the caller.
+extension Property {
+  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool? {
+    let storage = address.assumingMemoryBound(to: Property.self)
+    let original = storage.pointee.value
+    defer { storage.pointee.value = original }
+    let probes = [original] + PropertyProbes.values(of: Value.self)
+    let isSame = probes.allSatisfy { probe in
+      storage.pointee.value = probe
+      return (read() as? Value).map { Value._isSame($0, probe) } ?? false
+    }
+    return isSame && probes.count <= 2 ? nil : isSame
+  }
+}
+
+extension WeakReference {
+  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool? { nil }
+}
+
+/// Test values for every property type, which reveal a getter that does more than return a
+/// property. Small values come first, so that a getter that calculates is detected before it
+/// overflows.
+private enum PropertyProbes {
+  private static let json: [JSONValue] = [
+    1, 2, 3, -1, 113, -128, 0, 0.1, -7.25, 4e30, -4e30, .integer(.max), .integer(.min),
+    .unsigned(.max), .null, false, true, "a", "b c", "", " Éa\u{301}\n",
+    .string(String(repeating: "x", count: 300)), "NaN", "-Infinity",
+    "0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+    "https://example.org/a?b#c", "AAEC", [], [1, 0],
+    ["b", "a", ""], [true, false], [0.5, -1.5], ["0f8fad5b-d9cb-469f-a165-70867728950e"],
+    [:], ["b": 1, "a": 2], ["b": "1", "a": ""], ["b": true], ["b": 0.5],
+  ]
+
+  static func values<Value: PropertyValue>(of type: Value.Type) -> [Value] {
+    switch type._storageKind {
+    case .plain:
+      let cases = (type as? any CaseIterable.Type).map { Array($0.allCases) as [Any] } ?? []
+      return json.compactMap(type._decode) + cases.compactMap { $0 as? Value }
+    case .model: return []
+    case .reference:
+      let model = type.heldClass?.init()
+      return [type.holding(nil as ModelObject?), type.holding(model)].compactMap { $0 }
+    case .collection:
+      let models = type.heldClass.map { modelClass in (0..<3).map { _ in modelClass.init() } }
+      return [ModelList(), ModelList(models ?? [])].compactMap { type.holding($0) }
+    case .dictionary:
+      var table = ModelTable()
+      for key in ["1", "a", "b"] { table[key] = type.heldClass?.init() }
+      return [ModelTable(), table].compactMap { type.holding($0) }
+    }
+  }
+}
+
+extension ModelObject {
+  /// Returns the address of a property's storage, valid while the caller retains the object.
+  final func storage(of property: ModelSchema.Property) -> UnsafeMutableRawPointer {
+    Unmanaged.passUnretained(self).toOpaque() + property.offset
+  }
+}
