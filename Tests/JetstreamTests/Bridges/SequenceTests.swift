@@ -41,7 +41,7 @@ extension Scope {
     }
   }
 
-  @Test("a model that leaves its scope before the first value is asked for gives values all the same")
+  @Test("a model that leaves its scope before the first value gives values all the same")
   func leftBefore() async {
     let canvas = Canvas()
     let shape = Shape()
