@@ -58,21 +58,41 @@ struct JetstreamTool {
 enum Console {
   static func error(_ text: String) {
     // If this cannot be written either, the exit status still says it.
-    try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
+    try? FileHandle.standardError.write(contentsOf: Data((text.printable + "\n").utf8))
   }
 
   /// Prints a line at once, so that the reader of a pipe gets it. Ends the process if the line cannot be written. If
   /// the reader of a pipe has gone, the process ends without a message, as other commands do.
-  static func line(_ bytes: some Sequence<UInt8>) {
-    var data = Data(bytes)
-    data.append(UInt8(ascii: "\n"))
+  static func line(_ text: String) {
     do {
-      try FileHandle.standardOutput.write(contentsOf: data)
+      try FileHandle.standardOutput.write(contentsOf: Data((text.printable + "\n").utf8))
     } catch {
       self.error("jetstream: the output cannot be written: \(error.localizedDescription)")
       exit(JetstreamTool.Status.failed.rawValue)
     }
   }
+}
 
-  static func line(_ text: String) { line(text.utf8) }
+extension String {
+  /// The text with control characters as `\u001b`, as JSON has them, but for line feeds and tabs: peers and logs must not
+  /// give commands to a terminal.
+  fileprivate var printable: String { escaping { $0 != "\n" && $0 != "\t" } }
+
+  /// The text with all control characters as `\u000a`, so that it is one line.
+  var inOneLine: String { escaping { _ in true } }
+
+  private func escaping(_ isEscaped: (Unicode.Scalar) -> Bool) -> String {
+    func isControl(_ scalar: Unicode.Scalar) -> Bool {
+      scalar.properties.generalCategory == .control && isEscaped(scalar)
+    }
+    guard unicodeScalars.contains(where: isControl) else { return self }
+    return unicodeScalars.reduce(into: "") { text, scalar in
+      if isControl(scalar) {
+        let digits = String(scalar.value, radix: 16)
+        text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      } else {
+        text.unicodeScalars.append(scalar)
+      }
+    }
+  }
 }

@@ -179,7 +179,9 @@ enum LogCommand {
   private static func dump(_ reader: LogReader, _ options: LogOptions) throws(LogError) {
     if options.wantsSnapshot {
       guard let snapshot = try reader.snapshot(upTo: options.last) else {
-        throw .notKept(sequence: options.last == .max ? 0 : options.last, kept: nil)
+        throw .unreadable(
+          sequence: options.last == .max ? try reader.firstSequence() ?? 0 : options.last,
+          problem: "no snapshot up to it is kept")
       }
       for record in snapshot.state + snapshot.kept { show(record) }
       return
@@ -214,6 +216,7 @@ enum LogCommand {
   }
 
   private static func show(_ record: LogRecord) {
-    Console.line(Array("\(record.sequence)\t\(record.kind.rawValue)\t".utf8) + record.payload)
+    let payload = String(decoding: record.payload, as: UTF8.self)
+    Console.line("\(record.sequence)\t\(record.kind.rawValue)\t\(payload)")
   }
 }

@@ -58,7 +58,7 @@ enum ServeCommand {
     server.openScopes(in: directory) { _ in schema.map { .schema($0) } ?? .schemaOfClient }
     server.onDiagnostic.listen { event in
       guard event.level >= options.level else { return }
-      Console.error("\(Date().ISO8601Format()) \(event)")
+      Console.error("\(Date().ISO8601Format()) \("\(event)".inOneLine)")
     }
     do throws(WebSocketError) {
       let port = try await server.listen(

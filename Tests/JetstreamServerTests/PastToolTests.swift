@@ -14,6 +14,26 @@ struct PastToolTests {
     return result.lines
   }
 
+  @Test("A peer's text gives no commands to the terminal")
+  func controlCharacters() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try FragmentLog(directory.path)
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    try await log.restore(into: scope)
+    log.record(scope) { Issue.record("\($0)") }
+    scope.modify("\u{1b}[31m red\u{9b}31m", author: "A\u{7}da") { canvas.name = "\u{9b}2J" }
+    scope.flush()
+    try await log.close()
+    let lines =
+      try run("blame", directory.path, canvas.uuid.uuidString, "name")
+      + run("tail", directory.path) + run("show", directory.path)
+    let controls = lines.joined().unicodeScalars.filter {
+      $0.properties.generalCategory == .control && $0 != "\t"
+    }
+    #expect(controls.isEmpty && lines.contains { $0.contains(#"\u001b[31m red\u009b31m"#) })
+  }
+
   /// Has three people edit a scope, of which the server and the first of them keep a log.
   ///
   /// - Returns: the root's UUID.

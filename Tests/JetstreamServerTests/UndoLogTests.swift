@@ -171,6 +171,43 @@ struct UndoClientLogTests {
     try await log.records.close()
   }
 
+  @Test("Initial content is nothing that a restarted app can take back")
+  func initialContent() async throws {
+    var initial = set("initial", 2)
+    initial.procedure = InitialContent.procedure
+    try await append(
+      .named(client: client, root: roots[2]), .made(number: 1, initial), .base(base(2)),
+      .made(number: 2, set("mine", 2)))
+    #expect(try restored().undoStack.map(\.message) == ["mine"])
+    try await log.records.close()
+  }
+
+  @Test(
+    "The past before the server's first state, and what it has in common with the time after it")
+  func beforeFirstState() async throws {
+    try await append(
+      .named(client: client, root: roots[0]), .made(number: 1, set("first", 0)), .base(base(1)),
+      .made(number: 2, set("second", 1)))
+    try await log.records.close()
+    let reader = try LogReader(directory.path)
+    let then = Scope(name: "Then", root: Canvas(), ticker: .manual())
+    func name() -> String? { (then.root as? Canvas)?.name }
+    try reader.restore(into: then, at: 2)
+    #expect(name() == "first" && then.root?.uuid == roots[0])
+    try reader.restore(into: then, at: 0)
+    #expect(name() == nil && then.count == 1)
+    let difference = try reader.difference(from: 2, to: 4, using: then)
+    #expect(difference.fragments.map(\.uuid) == [roots[1]])
+    #expect(difference.fragments.map(\.properties) == [["name": "second"]])
+    for root in roots[0...1] {
+      #expect(try reader.writes(to: "name", of: root).map(\.message) == ["first", "second"])
+    }
+    #expect(try reader.writes(to: "name", of: roots[2]).isEmpty)
+    #expect(
+      throws: LogError.unreadable(sequence: 9, problem: "the log has records 1 to 4")
+    ) { try reader.restore(into: then, at: 9) }
+  }
+
   @Test("Change sets name the root as it is called now, whatever it was called")
   func renamedTwice() async throws {
     try await append(

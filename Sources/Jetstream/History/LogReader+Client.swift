@@ -6,7 +6,21 @@ extension LogReader {
   /// in front.
   func replayClient(into scope: Scope, upTo last: Int?) throws(LogError) -> LogRestoration {
     var result = LogRestoration()
+    // A log that has never received a state begins with the default values.
+    func setToDefaults() throws(ScopeError) {
+      guard let root = scope.root else { return }
+      let empty = SyncFragment(
+        .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
+      try scope.applyFullState([empty], rootUUID: root.uuid)
+    }
     guard let (history, end) = try ClientLog.history(in: self, upTo: last ?? .max) else {
+      guard last != nil else { return result }
+      // Throws an error if the beginning of the log is not kept.
+      var beginning = try read(from: 1)
+      _ = try beginning.next()
+      do throws(ScopeError) { try setToDefaults() } catch {
+        throw .unreadable(sequence: 0, problem: "\(error)")
+      }
       return result
     }
     result.sequence = end
@@ -15,12 +29,7 @@ extension LogReader {
       scope: scope, params: .object([:]), clientID: history.client, ownWrites: 0)
     defer { replica.end("the past of a scope is not synced") }
     do throws(ScopeError) {
-      // A log that has never received a state begins with the default values.
-      if let root = scope.root {
-        let empty = SyncFragment(
-          .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
-        try scope.applyFullState([empty], rootUUID: root.uuid)
-      }
+      try setToDefaults()
       try replica.restore(history)
     } catch {
       throw .unreadable(sequence: end, problem: "\(error)")
@@ -29,12 +38,17 @@ extension LogReader {
   }
 
   /// Returns the change sets that count, each with the sequence of the record by which it was confirmed or
-  /// accepted, followed by the pending ones. Change sets of other replicas have no id in the log and get a new one.
-  func countingSets() throws(LogError) -> [(sequence: Int, changeSet: ChangeSet)] {
+  /// accepted, followed by the pending ones; and the UUIDs that the root has had. Change sets of other replicas have no
+  /// id in the log and get a new one.
+  func countingSets() throws(LogError) -> (
+    sets: [(sequence: Int, changeSet: ChangeSet)], roots: Set<UUID>
+  ) {
     var result: [(sequence: Int, changeSet: ChangeSet)] = []
+    var roots: Set<UUID> = []
     var pending: [Int: (sequence: Int, changeSet: ChangeSet)] = [:]
     let first = try firstSequence() ?? 1
     if first > 1, let start = try ClientLog.history(in: self, upTo: first - 1) {
+      roots.insert(start.history.base?.root ?? start.history.root)
       for entry in start.history.pending { pending[entry.number] = (start.last, entry.set) }
     }
     func add(_ confirmed: ReplicaRecord, at sequence: Int) {
@@ -55,9 +69,11 @@ extension LogReader {
         guard let set = pending.removeValue(forKey: decided.number)?.changeSet else { continue }
         let accepted = zip(set.fragments, decided.replies).filter { $0.1.error == nil }.map(\.0)
         result.append((line.sequence, set.with(decided.effective ?? accepted, undo: [])))
-      case .named, .base, .discarded, nil: break
+      case .named(_, let root): roots.insert(root)
+      case .base(let base): roots.insert(base.root)
+      case .discarded, nil: break
       }
     }
-    return result + pending.sorted { $0.key < $1.key }.map(\.value)
+    return (result + pending.sorted { $0.key < $1.key }.map(\.value), roots)
   }
 }

@@ -25,7 +25,11 @@ extension LogReader {
       try isOfClient()
       ? replayClient(into: scope, upTo: sequence) : replay(into: scope, upTo: sequence)
     if let sequence, result.sequence != sequence {
-      throw .unreadable(sequence: sequence, problem: "the log has records 1 to \(result.sequence)")
+      let first = try firstSequence() ?? 1
+      throw .unreadable(
+        sequence: sequence,
+        problem: result.sequence < first
+          ? "the log has no records" : "the log has records \(first) to \(result.sequence)")
     }
     return result
   }
@@ -44,8 +48,14 @@ extension LogReader {
     from: Int, to: Int, using scratch: Scope
   ) throws(LogError) -> ChangeSet {
     try restore(into: scratch, at: from)
-    let old = scratch.fullState()
+    var old = scratch.fullState()
+    let root = scratch.root?.uuid
     try restore(into: scratch, at: to)
+    // The first state of a server names the root of a client's scope anew.
+    if let root, let now = scratch.root?.uuid, root != now {
+      let renaming = RootRenaming(from: root, to: now, in: scratch)
+      old = old.map { renaming($0) }
+    }
     return ChangeSet(from: old, to: scratch.fullState())
   }
 
@@ -80,9 +90,10 @@ extension LogReader {
   public func writes(
     to key: String, of model: UUID
   ) throws(LogError) -> [PropertyWrite] {
-    let sets = try isOfClient() ? countingSets() : changeSets(in: 1...Int.max)
+    let (sets, roots) = try isOfClient() ? countingSets() : (changeSets(in: 1...Int.max), [])
+    let names = roots.contains(model) ? roots : [model]
     return sets.flatMap { sequence, set in
-      set.fragments.lazy.filter { $0.uuid == model }.compactMap { fragment in
+      set.fragments.lazy.filter { names.contains($0.uuid) }.compactMap { fragment in
         let operations = fragment.operations[key]
         guard let value = fragment.properties[key] else {
           return operations.isEmpty ? nil : PropertyWrite(sequence, set, .operations(operations))

@@ -58,8 +58,8 @@ private struct UndoReplay {
   }
 
   private mutating func add(_ set: ChangeSet, number: Int? = nil, isRemote: Bool = false) {
-    // A call of a client shows a guess of what the server does.
-    if set.arguments != nil { return }
+    // A call of a client shows a guess of what the server does, and initial content is where all begins.
+    if set.arguments != nil || set.isInitialContent { return }
     if let number { sets[number] = set }
     // A pending change set can be in a snapshot and in a record, and one that is numbered anew in two records.
     if known.insert(set.id).inserted { stacks.add(set, isRemote: isRemote) }

@@ -175,8 +175,9 @@ public final class UndoHistory {
   }
 
   private func note(_ set: ChangeSet) {
-    // A call of a client shows a guess of what the server does; on the server, it is a client's change.
-    if set.arguments != nil || set.isForClient && !includesOthers { return }
+    // A call of a client shows a guess of what the server does; on the server, it is a client's change. Initial content is
+    // where all begins.
+    if set.arguments != nil || set.isInitialContent || set.isForClient && !includesOthers { return }
     stacks.add(set, isRemote: set.isForClient)
     onChange.fire(())
   }

@@ -92,8 +92,12 @@ package struct LogCursor: Sendable {
     while true {
       let names = try LogFiles(directory)
       guard let position = names.segments.lastIndex(where: { $0 <= sequence }) else {
-        guard let first = names.segments.first else { return false }
-        throw .notKept(sequence: sequence, kept: first...max(first, sequence))
+        guard let first = names.segments.first, let newest = names.segments.last else {
+          return false
+        }
+        // The mark may lag behind, but never behind the records in front of the last segment.
+        let last = max(first, newest - 1, LogMark(directory)?.synced ?? 0)
+        throw .notKept(sequence: sequence, kept: first...last)
       }
       let first = names.segments[position]
       let follows = position + 1 < names.segments.count
