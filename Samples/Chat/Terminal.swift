@@ -59,7 +59,7 @@ final class Terminal {
       client.current.search(rest)
       notice = rest.isEmpty ? "" : "Messages with \"\(rest)\"; /search shows all again."
     case "/react":
-      guard let by = words.count == 3 ? Int(words[2]) : nil, abs(by) == 1 else {
+      guard let by = words.count == 3 ? Int(words[2]) : nil, [1, -1].contains(by) else {
         return notice = "For example: /react 3 +1, or /react 3 -1"
       }
       pick(words[1], from: shown).map { client.react(to: $0, by: by) }

@@ -198,8 +198,10 @@ final class EngineRunner {
   }
 
   /// Takes the app's answer about the rights of a session in a scope.
-  func decided(_ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>) {
-    engine.decided(token, name, answer, now: ticker.now)
+  func decided(
+    _ token: String, _ name: String, _ question: Int, _ answer: Result<ScopeAccess, WireError>
+  ) {
+    engine.decided(token, name, question, answer, now: ticker.now)
   }
 
   /// Takes the rights that a session has in a scope from now on.
@@ -214,7 +216,9 @@ final class EngineRunner {
   func declined(_ join: ServerEngine.Join) { engine.declined(join, now: ticker.now) }
 
   /// Ends a session that has ended in another channel.
-  func endSession(_ token: String) { engine.endSession(token, now: ticker.now) }
+  func endSession(_ token: String, isTakenAway: Bool = false) {
+    engine.endSession(token, isTakenAway: isTakenAway, now: ticker.now)
+  }
 
   /// Takes the outcome of opening a scope.
   func opened(_ name: String, _ outcome: Result<any Hostable, WireError>) {

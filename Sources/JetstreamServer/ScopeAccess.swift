@@ -25,6 +25,8 @@ struct SessionAccess {
 
   /// The fetches of one scope that wait for the app's answer.
   private struct Question {
+    /// The number of the question: answers to others come too late.
+    var number: Int
     var fetches: [ScopeFetch]
     /// The time at which they are refused.
     let deadline: Duration
@@ -83,20 +85,28 @@ struct SessionAccess {
     Message.scopeFetch(fetch).roughSize + (fetch.schema?.roughSize ?? 0)
   }
 
-  /// Leaves a fetch until the app has answered, or until a time.
-  mutating func wait(_ fetch: ScopeFetch, until deadline: Duration) {
-    questions[fetch.name, default: Question(fetches: [], deadline: deadline)].fetches.append(fetch)
+  /// Leaves a fetch until the app has answered the question of a number, or until a time.
+  mutating func wait(_ fetch: ScopeFetch, for number: Int, until deadline: Duration) {
+    questions[fetch.name] = Question(number: number, fetches: [fetch], deadline: deadline)
   }
 
-  /// Takes the app's answer about a scope.
+  /// Leaves a fetch until the app has answered a question that it was asked already.
+  mutating func join(_ fetch: ScopeFetch) { questions[fetch.name]?.fetches.append(fetch) }
+
+  /// Takes the app's answer to the question of a number about a scope.
   ///
   /// - Returns: the fetches that have waited for it; nil if the app has to be asked again.
-  mutating func answered(_ name: String) -> [ScopeFetch]? {
-    if questions[name]?.isOutdated == true {
-      questions[name]?.isOutdated = false
-      return nil
-    }
-    return questions.removeValue(forKey: name)?.fetches ?? []
+  mutating func answered(_ name: String, _ number: Int) -> [ScopeFetch]? {
+    guard let question = questions[name], question.number == number else { return [] }
+    if question.isOutdated { return nil }
+    questions[name] = nil
+    return question.fetches
+  }
+
+  /// Notes that the app is asked again, by the question of a number.
+  mutating func askAgain(about name: String, as number: Int) {
+    questions[name]?.number = number
+    questions[name]?.isOutdated = false
   }
 
   /// Notes that the app may answer in another way by now.
@@ -131,7 +141,7 @@ struct SessionAccess {
   /// Forgets the rights in a scope that the session no longer has.
   mutating func forget(_ host: ScopeHost) {
     guard let name = names.removeValue(forKey: ObjectIdentifier(host)) else { return }
-    forget(name)
+    if !names.values.contains(name) { known[name] = nil }
   }
 
   /// Forgets the rights in a scope that the session has not got, unless it has the scope already. Where another engine

@@ -20,6 +20,8 @@ extension ScopeHost {
     let replies: [FragmentReply]
     /// The reasons for which rules could not decide, for the operator.
     let problems: [String]
+    /// The limit because of which all is rejected.
+    var exceeded: ServerLimit?
   }
 
   /// The error with which a procedure cannot commit where its change set would be part of others, or come behind them.
@@ -47,6 +49,7 @@ extension ScopeHost {
     passage = Passage()
     var output = JSONValue.null
     var draft: Draft?
+    var growth = 0
     var result = Result(replies: Array(repeating: FragmentReply(), count: count))
     try content.modify(set) { root in
       if let changes {
@@ -57,6 +60,12 @@ extension ScopeHost {
           throw RejectedChanges(
             replies: Self.rejectingAll(judged.replies), problems: judged.problems)
         }
+        growth = submitter.room == nil ? 0 : self.growth(by: judged.effective)
+        if let room = submitter.room, growth > room.bytes {
+          let reply = FragmentReply(error: room.limit.error)
+          throw RejectedChanges(
+            replies: Array(repeating: reply, count: count), problems: [], exceeded: room.limit)
+        }
         let misfits = content.applyOwn(judged.effective) { [self] in departed($0) }
         if let (at, error) = misfits.first {
           result.replies[judged.positions[at]].error = WireError(message: "\(error)")
@@ -66,6 +75,7 @@ extension ScopeHost {
       }
       output = try body(root)
     }
+    note(growth: growth)
     if let made = committing?.made { (result.item, result.set) = (made.item, made.set) }
     result.behind = committing?.behind ?? []
     result.outcome = .output(output)

@@ -165,7 +165,7 @@ extension ScopeHost {
     _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
   ) {
     guard submission.effective.contains(where: isStructural) else { return }
-    for name in submitter.missed.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) }) {
+    for name in submitter.missed.keys.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) }) {
       guard let model = content.model(name.uuid),
         let property = model.classSchema[wireName: name.name]
       else {

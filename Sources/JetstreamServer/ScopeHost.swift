@@ -19,7 +19,7 @@ final class ScopeHost: ContentHost, ContentMemory {
     let rebases: Bool
     /// For a client that does not rebase: the properties of which it was sent values that it may not have seen when it
     /// submitted.
-    var missed: Set<PropertyKey>
+    var missed: UnacknowledgedWrites
 
     /// The sequence up to which the client's WebSocket has received everything, if that is more than ``proven``.
     var received = 0

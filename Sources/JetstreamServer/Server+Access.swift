@@ -20,24 +20,38 @@ extension Server {
     guard access != nil else { return }
     runner.engine.outdateAccess(of: principal)
     for (session, name) in runner.engine.knownAccess(of: principal) {
-      runner.changeAccess(session.token, name, await answer(session, name))
+      runner.changeAccess(session.token, name, await currentAnswer(session, name))
     }
     for shard in shards.all {
       await shard.catchUp()
       for (session, name) in await shard.knownAccess(of: principal) {
-        await shard.changeAccess(session.token, name, answer(session, name))
+        await shard.changeAccess(session.token, name, currentAnswer(session, name))
       }
     }
   }
 
-  /// Asks the app for the rights of a session in a scope, if it wants to be asked.
-  func beginAccess(of session: SessionInfo, to name: String) -> ServerEngine.AccessAnswer {
+  /// Asks the app for the rights of a session in a scope by the question of a number, if it wants to be asked.
+  func beginAccess(
+    of session: SessionInfo, to name: String, as question: Int
+  ) -> ServerEngine.AccessAnswer {
     guard access != nil else { return .unguarded }
     _ = home.task { server in
       let answer = await server.answer(session, name)
-      server.runner.decided(session.token, name, answer)
+      server.runner.decided(session.token, name, question, answer)
     }
     return .pending
+  }
+
+  /// Returns the app's answer. Asks again if rights have changed meanwhile: another call of ``updateAccess(of:)`` may have
+  /// had a newer answer.
+  private func currentAnswer(
+    _ session: SessionInfo, _ name: String
+  ) async -> Result<ScopeAccess, WireError> {
+    while true {
+      let changes = runner.engine.accessChanges
+      let answer = await answer(session, name)
+      if changes == runner.engine.accessChanges { return answer }
+    }
   }
 
   /// Returns the app's answer.

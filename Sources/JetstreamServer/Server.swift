@@ -108,9 +108,14 @@ public final class Server {
       report: { [weak self] in self?.onDiagnostic.fire($0) },
       makeToken: Self.makeToken, random: { Double.random(in: 0..<1) }, date: { Date() },
       sessionEnded: { [weak self] in self?.ended($0) })
-    hooks.access = { [weak self] session, name in
-      self?.beginAccess(of: session, to: name)
+    hooks.access = { [weak self] session, name, question in
+      self?.beginAccess(of: session, to: name, as: question)
         ?? .decided(.failure(.rejected("The server is gone")))
+    }
+    hooks.sessionTakenAway = { [weak self] session in
+      for shard in self?.shards.all ?? [] {
+        shard.perform { $0.end(session.token, isTakenAway: true) }
+      }
     }
     hooks.opens = { [weak self] name in
       self.map { $0.resolveScope == nil && $0.offers.opens(name) } ?? false

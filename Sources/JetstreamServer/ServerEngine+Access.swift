@@ -20,20 +20,20 @@ extension ServerEngine {
     let access = session.subscriptions.access
     if let answer = access[fetch.name] { return take(answer, about: fetch, of: session) }
     if access.source == .channelZero { return refuse(fetch, of: session, .rightsUnknown) }
-    if access.isAsking(about: fetch.name) { return wait(fetch, of: session) }
     guard access.hasRoom(for: fetch) else { return refuse(fetch, of: session, .tooManyFetches) }
-    let answer = hooks.access(session.info, fetch.name)
+    if access.isAsking(about: fetch.name) { return session.subscriptions.access.join(fetch) }
+    let number = takeQuestion()
+    let answer = hooks.access(session.info, fetch.name, number)
     if case .unguarded = answer { return resolve(fetch, for: session) }
     session.subscriptions.access.source = .here
     if case .decided(let answer) = answer { return take(answer, about: fetch, of: session) }
-    wait(fetch, of: session)
+    session.subscriptions.access.wait(
+      fetch, for: number, until: now + configuration.openScopes.openingTime)
   }
 
-  private func wait(_ fetch: ScopeFetch, of session: ServerSession) {
-    guard session.subscriptions.access.hasRoom(for: fetch) else {
-      return refuse(fetch, of: session, .tooManyFetches)
-    }
-    session.subscriptions.access.wait(fetch, until: now + configuration.openScopes.openingTime)
+  private func takeQuestion() -> Int {
+    next.question += 1
+    return next.question
   }
 
   private func take(
@@ -47,15 +47,18 @@ extension ServerEngine {
     }
   }
 
-  /// Takes the app's answer about a session and a scope. Does nothing if nothing waits for it.
+  /// Takes the app's answer to the question of a number, about a session and a scope. Does nothing if nothing waits for it.
   package func decided(
-    _ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>, now: Duration
+    _ token: String, _ name: String, _ question: Int, _ answer: Result<ScopeAccess, WireError>,
+    now: Duration
   ) {
     self.now = now
     guard let session = sessions[token] else { return }
-    guard let fetches = session.subscriptions.access.answered(name) else {
-      if case .decided(let answer) = hooks.access(session.info, name) {
-        decided(token, name, answer, now: now)
+    guard let fetches = session.subscriptions.access.answered(name, question) else {
+      let number = takeQuestion()
+      session.subscriptions.access.askAgain(about: name, as: number)
+      if case .decided(let answer) = hooks.access(session.info, name, number) {
+        decided(token, name, number, answer, now: now)
       }
       return
     }
@@ -109,8 +112,12 @@ extension ServerEngine {
 
   /// Notes that the app's answers to questions that were asked before are out of date.
   package func outdateAccess(of principal: String?) {
+    next.accessChange += 1
     for session in sessions(of: principal) { session.subscriptions.access.outdateQuestions() }
   }
+
+  /// The number of times that the app has said that rights have changed.
+  package var accessChanges: Int { next.accessChange }
 
   private func sessions(of principal: String?) -> [ServerSession] {
     sessions.values.filter { principal == nil || $0.info.principal?.id == principal }
@@ -144,6 +151,8 @@ extension WireError {
     message: "You may read this scope, but not change it", type: "read-only")
   static let rightsUnknown = notNow(
     "The scope has to be fetched once more, in channel 0", retryAfter: .zero)
+  static let tooManyCalls = notNow(
+    "The session has left too many calls behind that are not decided", retryAfter: .seconds(1))
   static let tooManyFetches = notNow(
     "The session has fetched too many scopes at a time", retryAfter: .milliseconds(200))
 }

@@ -180,9 +180,8 @@ extension ServerEngine {
     if !isHandling { flush() }
     guard sessions[token] === session else { return true }
     note(session, "is ended by the server: \(error)")
-    for subscription in session.subscriptions.all { dropUndecided(of: subscription) }
-    // It may have left scopes with change sets that are not decided.
-    for host in hosts.values { dropUndecided(of: session, in: host) }
+    dropUndecided(of: session)
+    hooks.sessionTakenAway(session.info)
     end(session, code: 4096, reason: CloseReason.text(error))
     if !isHandling { flush() }
     return true

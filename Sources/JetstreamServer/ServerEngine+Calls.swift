@@ -6,6 +6,10 @@ import Jetstream
 /// A call is begun when its turn comes among the client's change sets, and decided once, when it commits or fails. Until then,
 /// what the client sends behind it waits; see ``UndecidedSets``.
 extension ServerEngine {
+  /// The largest number of calls in a scope that a session has left behind, each under another identity: a client that
+  /// leaves has no other way to begin more than one.
+  private static let mostCallsLeft = 16
+
   /// Begins a call of a procedure, if the session may make it.
   func call(
     _ name: String, _ arrival: Arrival, as text: FragmentsText?, checksum: UInt32,
@@ -13,6 +17,10 @@ extension ServerEngine {
   ) {
     let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
     let submitter = submitter(of: arrival, to: subscription)
+    guard isStillThere(arrival, on: subscription) else { return }
+    if host.undecided.left(by: session).count >= Self.mostCallsLeft {
+      return answer(sync, to: session, rejecting: .tooManyCalls)
+    }
     let id = submitter.author.map {
       ProcedureRequest.Call.identity(
         of: sync, by: $0.client, number: $0.number, in: host.content.name)
@@ -58,6 +66,12 @@ extension ServerEngine {
     var submitter = call.currentSubmitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     let changes = call.sync.arguments == nil ? call.sync.fragments : nil
+    if changes != nil {
+      // Others may have filled the scope since the call has begun.
+      let bytes = call.sync.fragments.reduce(0) { $0 + $1.roughSize }
+      if let limit = limit(exceededBy: call.sync, of: bytes, in: host) { throw reached(limit) }
+      submitter.room = room(in: host)
+    }
     try turn {
       let result = try host.records.step {
         var result: ScopeHost.Result
@@ -66,6 +80,7 @@ extension ServerEngine {
         } catch let error as ScopeHost.RejectedChanges {
           request.rejections = error.replies
           report(error.problems, from: call.session, in: host)
+          if let limit = error.exceeded { hooks.limitReached(limit) }
           let first = error.replies.first { $0.error != nil && $0.causedBy == nil }
           throw first?.error ?? .rejected("The client's changes are rejected")
         }

@@ -86,9 +86,12 @@ extension ServerEngine {
   }
 
   /// Ends a session that has ended in another channel.
-  package func endSession(_ token: String, now: Duration) {
+  ///
+  /// - Parameter isTakenAway: true if the app has ended it: then what is not decided ends undecided.
+  package func endSession(_ token: String, isTakenAway: Bool = false, now: Duration) {
     self.now = now
     guard let session = sessions[token] else { return }
+    if isTakenAway { dropUndecided(of: session) }
     end(session, code: 4097, reason: "the session has ended in another channel")
   }
 }

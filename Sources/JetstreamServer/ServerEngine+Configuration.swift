@@ -77,7 +77,9 @@ extension ServerEngine {
     /// Finds out who asks for a session on a connection.
     package var authenticate: (SessionInfo, _ connection: Int) -> Authentication
     /// Decides about the rights of a session in the scope of a name.
-    package var access: (SessionInfo, _ name: String) -> AccessAnswer = { _, _ in .unguarded }
+    package var access: (SessionInfo, _ name: String, _ question: Int) -> AccessAnswer = {
+      _, _, _ in .unguarded
+    }
     package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
     /// Returns the procedure of a name.
     package var procedure: (_ name: String) -> ServedProcedure? = { _ in nil }
@@ -95,6 +97,8 @@ extension ServerEngine {
     /// Returns the current date, for change sets without one; nil to give them none.
     package var date: () -> Date?
     package var sessionEnded: (SessionInfo) -> Void
+    /// Called before that for a session that the app ends, or whose credentials have expired.
+    package var sessionTakenAway: (SessionInfo) -> Void = { _ in }
     /// Counts that a client has reached a limit.
     package var limitReached: (ServerLimit) -> Void = { _ in }
 

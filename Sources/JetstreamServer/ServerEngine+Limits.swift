@@ -49,7 +49,7 @@ extension ServerEngine {
     }
     var holds = false
     for subscription in session.subscriptions.all where subscription.hasFilledScope {
-      if subscription.host.records.unstoredBytes > most {
+      if hasTooMuchUnstored(subscription, most) {
         holds = true
       } else {
         subscription.hasFilledScope = false
@@ -62,10 +62,17 @@ extension ServerEngine {
   /// Notes that a session has sent a change set, if its scope has too much that is not durable.
   func noteUnstored(_ subscription: Subscription) {
     guard let most = configuration.limits.unstoredBytes,
-      subscription.host.records.unstoredBytes > most
+      hasTooMuchUnstored(subscription, most)
     else { return }
     subscription.hasFilledScope = true
     subscription.session.traffic.hasFilledScope = true
+  }
+
+  /// Returns true if a scope has records of more than `most` bytes that are not durable, or the session too many answers
+  /// that wait for them: some, such as a rejection or one that is repeated, have no record.
+  private func hasTooMuchUnstored(_ subscription: Subscription, _ most: Int) -> Bool {
+    subscription.host.records.unstoredBytes > most
+      || subscription.waitingAnswers > configuration.keptLimit.messages / 2
   }
 
   /// Returns the time for which nothing is to be read from a new connection, on which a session was resumed that has

@@ -31,7 +31,9 @@ extension ServerEngine {
       return refuse(fetch, of: session, reached(.scopesPerSession))
     }
     host.content.seal()
-    guard host.content.root != nil else {
+    // Those who are told of the server's own changes may have ended the session, or taken the scope away.
+    if session.link.hasEnded { return }
+    guard !host.hasEnded, host.content.root != nil else {
       return refuse(fetch, of: session, .rejected("The scope has no root"))
     }
     // Clients of version 1 do not ask again.
@@ -97,7 +99,11 @@ extension ServerEngine {
     let host = subscription.host
     // Change sets accepted from here on are offered behind this action.
     let sequence = host.sequence
+    // One such action that waits is enough, whatever the client sends meanwhile.
+    if subscription.catchesUpTo == sequence, !host.records.isCurrent { return }
+    subscription.catchesUpTo = sequence
     whenStored(subscription, of: session) { [unowned self] in
+      subscription.catchesUpTo = nil
       guard subscription.isBehind,
         session.tellState(of: subscription, window: 16 * configuration.stateBytes)
       else { return }
@@ -140,6 +146,19 @@ extension ServerEngine {
     let records = subscription.host.records
     if records.isCurrent { return act(subscription, session, action) }
     records.whenStored { [weak self] in self?.act(subscription, session, action) }
+  }
+
+  /// Does the same with the answer to a message of the client. With too many that wait, the client is read later.
+  func answerWhenStored(
+    _ subscription: Subscription, of session: ServerSession, _ action: @escaping () -> Void
+  ) {
+    if subscription.host.records.isCurrent { return act(subscription, session, action) }
+    subscription.waitingAnswers += 1
+    whenStored(subscription, of: session) {
+      subscription.waitingAnswers -= 1
+      action()
+    }
+    noteUnstored(subscription)
   }
 
   private func act(_ subscription: Subscription, _ session: ServerSession, _ action: () -> Void) {

@@ -58,15 +58,16 @@ extension ServerEngine {
       return call(name, arrival, as: text, checksum: checksum, on: subscription)
     }
     let error = objection(to: sync, as: text, from: session, in: host)
+    let submitter = submitter(of: arrival, to: subscription)
+    guard isStillThere(arrival, on: subscription) else { return }
     if error == nil, sync.procedure == nil, judgesInSlices(sync) {
-      let set = LargeSet(
-        sync, as: text, checksum: checksum, submitter(of: arrival, to: subscription), subscription)
+      let set = LargeSet(sync, as: text, checksum: checksum, submitter, subscription)
       return judge(set, of: session)
     }
     let result = host.records.step {
       let result =
         error.map { ScopeHost.Result(rejecting: sync, $0) }
-        ?? apply(sync, as: text, by: submitter(of: arrival, to: subscription), to: host)
+        ?? apply(sync, as: text, by: submitter, to: host)
       keep(result, of: author, in: host)
       return result
     }
@@ -74,6 +75,12 @@ extension ServerEngine {
     tell(result, of: session, in: host)
     reply(to: sync, of: session, on: subscription, result)
     tellApp(result, in: host)
+  }
+
+  /// Returns false if those who were told of the server's own changes have ended the session meanwhile, or have taken the
+  /// scope away: nothing of the change set counts then. One that has waited counts without its session.
+  func isStillThere(_ arrival: Arrival, on subscription: Subscription) -> Bool {
+    arrival.submitter == nil ? subscription.isLive : !subscription.host.hasEnded
   }
 
   /// Keeps the decision on a change set.
@@ -162,7 +169,7 @@ extension ServerEngine {
     }
     let limit = configuration.keptLimit.messages
     session.announce(result.correction, newcomers: [], of: subscription)
-    whenStored(subscription, of: session) { [unowned self] in
+    answerWhenStored(subscription, of: session) { [unowned self] in
       session.answer(reply, after: sequence, of: subscription)
       if subscription.later.count > limit {
         return end(session, code: 4097, reason: "too much is not acknowledged")

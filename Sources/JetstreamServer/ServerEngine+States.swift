@@ -34,7 +34,7 @@ extension ServerEngine {
       since: fetch.tell == .nothing ? nil : since, state: state.map { .init($0) },
       upTo: host.sequence, isLimited: fetch.tell != .everything)
     // The earlier subscription goes on until the records made so far are durable.
-    whenStored(subscription, of: session) {
+    answerWhenStored(subscription, of: session) {
       session.queue(.scopeFetchReply(reply))
       subscription.openFetches.removeAll { $0 == fetch.index }
       subscription.begin(told)

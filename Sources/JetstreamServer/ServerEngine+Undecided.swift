@@ -91,6 +91,12 @@ extension ServerEngine {
     return first
   }
 
+  /// Takes out everything that a session has sent and that is not decided, also in scopes that it has left.
+  func dropUndecided(of session: ServerSession) {
+    for subscription in session.subscriptions.all { dropUndecided(of: subscription) }
+    for host in hosts.values { dropUndecided(of: session, in: host) }
+  }
+
   /// Takes out what a session has sent to a scope that it has left since, undecided.
   func dropUndecided(of session: ServerSession, in host: ScopeHost) {
     for set in host.undecided.left(by: session) { drop(set, in: host) }

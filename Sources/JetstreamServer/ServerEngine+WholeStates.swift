@@ -13,7 +13,10 @@ import Jetstream
 extension ServerEngine {
   /// Answers a fetch, or leaves it open until the end of the turn at least.
   func answerWhole(_ fetch: ScopeFetch, of host: ScopeHost, to session: ServerSession) {
-    guard session.subscriptions.hasOpenFetches(of: host) || isLarge(host) else {
+    let isOpen = session.subscriptions.hasOpenFetches(of: host) || isLarge(host)
+    // Those who are told of the server's own changes may have ended the session.
+    if session.link.hasEnded { return }
+    guard isOpen else {
       let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: nil)
       let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: subscription.index)
       tell(session, of: subscription, .scopeFetchReply(reply))

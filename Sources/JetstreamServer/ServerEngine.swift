@@ -52,7 +52,7 @@ package final class ServerEngine {
   var hosts: [ObjectIdentifier: ScopeHost] = [:]
   var now: Duration = .zero
   /// The numbers of the next session and of the next hosted scope.
-  var next = (session: 1, scope: 0)
+  var next = (session: 1, scope: 0, question: 0, accessChange: 0)
   /// Sessions with something in their outbox.
   var waiting: [ServerSession] = []
   /// True while an input is handled, or what it leads to is sent. What observers of the app do meanwhile is sent behind
@@ -339,6 +339,8 @@ package final class ServerEngine {
 
   /// Ends a session and releases everything it holds.
   func end(_ session: ServerSession, code: Int, reason: String) {
+    // The app may have ended it when it was told of the end of another one.
+    if session.link.hasEnded { return }
     if sessions.removeValue(forKey: session.info.token) != nil { quotas.end(session.info) }
     for subscription in session.subscriptions.inOrder { session.leave(subscription) }
     session.subscriptions.closeAllFetches()

@@ -282,7 +282,7 @@ final class ServerSession {
   func submitter(of sync: ScopeSync, to subscription: Subscription) -> ScopeHost.Submitter {
     var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
-      missed: subscription.values.unacknowledgedWrites.keys)
+      missed: subscription.values.unacknowledgedWrites)
     if probe.received > 0 {
       let last = subscription.sent.last { $0.index <= probe.received }
       result.received = last?.sequence ?? subscription.proven

@@ -116,8 +116,10 @@ actor ServerShard {
     runner?.rests(on: id, isOver: isOver) ?? .zero
   }
 
-  /// Ends a session that the server has ended.
-  func end(_ token: String) { runner?.endSession(token) }
+  /// Ends a session that has ended on the server's actor.
+  func end(_ token: String, isTakenAway: Bool = false) {
+    runner?.endSession(token, isTakenAway: isTakenAway)
+  }
 
   // MARK: Rights
 

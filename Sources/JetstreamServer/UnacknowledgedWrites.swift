@@ -20,7 +20,9 @@ struct UnacknowledgedWrites {
   private var entries: [PropertyKey: Entry] = [:]
 
   var count: Int { entries.count }
-  var keys: Set<PropertyKey> { Set(entries.keys) }
+  var keys: some Collection<PropertyKey> { entries.keys }
+
+  func contains(_ property: PropertyKey) -> Bool { entries[property] != nil }
 
   /// Adds the properties of a message that waits to be sent.
   mutating func wait(for properties: some Sequence<PropertyKey>) {

@@ -78,7 +78,7 @@ extension ScopeHost.Submitter {
   func updated(from subscription: Subscription?) -> ScopeHost.Submitter {
     guard !rebases, let subscription, subscription.isLive else { return self }
     var result = self
-    result.missed = subscription.values.unacknowledgedWrites.keys
+    result.missed = subscription.values.unacknowledgedWrites
     return result
   }
 }

@@ -101,7 +101,7 @@ final class SimulatedServer {
     hooks.procedure = { [unowned self] in $0 == procedure?.name ? served : nil }
     var ids = requests
     hooks.makeCallID = { ids.uuid() }
-    if let access { hooks.access = { session, _ in .decided(access(session.token)) } }
+    if let access { hooks.access = { session, _, _ in .decided(access(session.token)) } }
     var configuration = ServerEngine.Configuration()
     configuration.highestVersion = version
     configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
@@ -142,7 +142,7 @@ final class SimulatedServer {
       hooks.sessionEnded = { [unowned self] in engine.endSession($0.token, now: now()) }
       front = ServerEngine(configuration: configuration, hooks: hooks, perform: perform)
       configuration.channel = ServerEngine.Channel(number: 1, of: 2)
-      hooks.access = { _, _ in .unguarded }
+      hooks.access = { _, _, _ in .unguarded }
       hooks.channel = { _ in nil }
       hooks.sessionEnded = { [unowned self] in front?.endSession($0.token, now: now()) }
     }

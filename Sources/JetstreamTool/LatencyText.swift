@@ -46,7 +46,7 @@ enum LatencyText {
     var bars: [Int: Int] = [:]
     for (latencies, count) in histogram.buckets {
       // The middle decides about a bucket that lies in two bars.
-      let middle = (latencies.lowerBound + latencies.upperBound) / 2
+      let middle = latencies.lowerBound + (latencies.upperBound - latencies.lowerBound) / 2
       bars[bounds.lastIndex { $0 <= middle } ?? 0, default: 0] += count
     }
     guard let first = bars.keys.min(), let last = bars.keys.max(), let most = bars.values.max()

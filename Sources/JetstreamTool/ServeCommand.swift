@@ -36,6 +36,8 @@ enum ServeCommand {
 
   /// Serves until the process is asked to end.
   private static func serve(_ options: ServeOptions) async throws {
+    // Who reads the output may go: the server stays.
+    signal(SIGPIPE, SIG_IGN)
     ProcessMemory.limitArenas()
     let stop = await StopSignal()
     let files = OpenFiles.raiseLimit()
@@ -65,14 +67,14 @@ enum ServeCommand {
         host: options.host, port: options.port,
         page: { _ in .text("A Jetstream server. Connect to it with a WebSocket.\n") })
       let host = options.host.contains(":") ? "[\(options.host)]" : options.host
-      Console.line("Serving ws://\(host):\(port), with the scopes in \(options.directory).")
+      Console.say("Serving ws://\(host):\(port), with the scopes in \(options.directory).")
     } catch {
       throw Failure(text: explanation(error, options))
     }
     await stop.wait()
-    Console.line("Stopping; another signal ends it at once.")
+    Console.say("Stopping; another signal ends it at once.")
     await server.stop()
-    Console.line("Stopped.")
+    Console.say("Stopped.")
   }
 
   private static func openDirectory(_ options: ServeOptions) throws -> ScopeDirectory {

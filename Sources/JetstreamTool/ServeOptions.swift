@@ -1,5 +1,6 @@
 import Foundation
 import Jetstream
+import JetstreamServer
 
 /// The options of the `jetstream serve` command line.
 struct ServeOptions: Equatable {
@@ -80,7 +81,12 @@ struct ServeOptions: Equatable {
       case "--history": history = try Self.history(Self.value(of: option, &rest))
       case "--schema": schema = try Self.value(of: option, &rest)
       case "--keys": keys = try Self.value(of: option, &rest)
-      case "--trusted-proxy": proxies.insert(try Self.value(of: option, &rest))
+      case "--trusted-proxy":
+        let proxy = try Self.value(of: option, &rest)
+        guard TrustedProxies.canTrust(proxy) else {
+          throw Problem(text: "--trusted-proxy needs a numeric address, not \"\(proxy)\".")
+        }
+        proxies.insert(proxy)
       case "--open": open = try Self.number(option, &rest, least: 1)
       case "--idle": idleTime = .seconds(try Self.number(option, &rest, least: 0))
       case "--allow-origin": origins.insert(try Self.value(of: option, &rest))

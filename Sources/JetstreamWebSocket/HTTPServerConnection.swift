@@ -82,7 +82,8 @@ final class HTTPServerConnection: TransportHandler {
       var rest = bytes
       do throws(HTTPHeadFault) {
         guard let head = try state.parser.parse(&rest) else { return nil }
-        state.leftover = rest
+        // A copy: even an empty slice would keep the loop's buffer, as long as the request takes.
+        state.leftover = ArraySlice(Array(rest))
         state.phase = .handling
         state.hasRequested = true
         state.deadline += 1

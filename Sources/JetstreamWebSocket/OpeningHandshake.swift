@@ -21,7 +21,7 @@ enum ServerHandshake {
       return .refuse(.plain(400))
     }
     guard headers.values(for: "Sec-WebSocket-Version") == ["13"] else {
-      return .refuse(.plain(426, headers: ["Sec-WebSocket-Version": "13"]))
+      return .refuse(.plain(426, headers: ["Sec-WebSocket-Version": "13", "Upgrade": "websocket"]))
     }
     let keys = headers.values(for: "Sec-WebSocket-Key")
     guard keys.count == 1, HandshakeKey.isValid(keys[0]), !request.hasBody else {

@@ -33,7 +33,7 @@ struct AccessTests {
   private func answer(
     _ peer: RawPeer, _ answer: Result<ScopeAccess, WireError>, of name: String = "Canvas"
   ) {
-    world.server.decided(peer.token!, name, answer, now: world.now)
+    world.decide(peer.token!, name, answer)
     peer.take()
     #expect(world.server.checkInvariants() == [])
   }
@@ -148,6 +148,30 @@ struct AccessTests {
     #expect(replies(to: peer).last?.error == .rejected("no"))
   }
 
+  @Test("An answer that comes too late does not count for the next question")
+  func outOfDate() throws {
+    let peer = peer()
+    fetch(by: peer)
+    let first = try #require(world.questions.values.first)
+    world.advance(by: .seconds(31))
+    peer.take()
+    #expect(replies(to: peer).last?.error?.denial == .notNow)
+    fetch(by: peer)
+    world.decide(peer.token!, "Canvas", .success(.readWrite), to: first)
+    peer.take()
+    #expect(replies(to: peer).count == 1)
+    answer(peer, .failure(.rejected("no")))
+    #expect(replies(to: peer).last?.error == .rejected("no") && world.fetches.isEmpty)
+    // Nor does one that was asked for before rights have changed, if the app was asked again since.
+    fetch(by: peer)
+    let second = try #require(world.questions.values.first)
+    world.server.outdateAccess(of: nil)
+    answer(peer, .success(.readWrite))
+    world.decide(peer.token!, "Canvas", .success(.readWrite), to: second)
+    peer.take()
+    #expect(replies(to: peer).count == 2)
+  }
+
   @Test("An answer that comes too late, or for a session that has ended, changes nothing")
   func late() {
     let (slow, gone) = (peer(), peer())
@@ -155,7 +179,7 @@ struct AccessTests {
     fetch(by: gone)
     let token = gone.token!
     world.server.endSession(token, telling: .rejected("over"))
-    world.server.decided(token, "Canvas", .success(.readWrite), now: world.now)
+    world.decide(token, "Canvas", .success(.readWrite))
     world.advance(by: .seconds(29))
     slow.acknowledge()
     #expect(replies(to: slow).isEmpty)

@@ -49,7 +49,7 @@ struct ChangeInverseTests {
   @discardableResult
   private func submit(_ fragments: [SyncFragment], version: Int = 2) throws -> ChangeSet {
     var submitter = ScopeHost.Submitter(
-      session: 1, proven: host.sequence, rebases: version > 1, missed: [])
+      session: 1, proven: host.sequence, rebases: version > 1, missed: .init())
     submitter.usesOperations = version > 1
     submitter.origin.author = "Ada"
     let result = host.submit(fragments, isAtomic: false, by: submitter)
@@ -101,7 +101,7 @@ struct ChangeInverseTests {
     scope.flush()
     func submit(_ fragments: [SyncFragment]) throws -> ChangeSet {
       var submitter = ScopeHost.Submitter(
-        session: 1, proven: host.sequence, rebases: true, missed: [])
+        session: 1, proven: host.sequence, rebases: true, missed: .init())
       submitter.usesOperations = true
       let result = host.submit(fragments, isAtomic: false, by: submitter)
       #expect(result.replies.compactMap(\.error) == [])
@@ -266,7 +266,7 @@ struct ChangeInverseTests {
   @Test("Nothing is noted for a log that is not there and an app that does not listen")
   func unwanted() {
     host.records.store = nil
-    let submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: [])
+    let submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
     let result = host.submit([change(["name": "new"])], isAtomic: false, by: submitter)
     #expect(result.item != nil && result.set == nil)
   }

@@ -51,7 +51,7 @@ struct DictionaryHostTests {
       _ fragments: [SyncFragment], by session: Int = 1, isAtomic: Bool = false, version: Int = 2
     ) -> ScopeHost.Result {
       var submitter = ScopeHost.Submitter(
-        session: session, proven: host.sequence, rebases: version > 1, missed: [])
+        session: session, proven: host.sequence, rebases: version > 1, missed: .init())
       submitter.usesOperations = version > 1
       let result = host.submit(fragments, isAtomic: isAtomic, by: submitter)
       host.keep(result.item, result.set)
@@ -307,7 +307,7 @@ struct DictionaryHostTests {
         world.accept(Self.change(Self.root, ["members/b": .null]))
         #expect(world.host.written == ["members"])
       }
-      var submitter = ScopeHost.Submitter(session: 2, proven: 0, rebases: true, missed: [])
+      var submitter = ScopeHost.Submitter(session: 2, proven: 0, rebases: true, missed: .init())
       submitter.usesOperations = true
       let result = world.host.submitInitial(
         [

@@ -112,7 +112,7 @@ struct DifferenceTests {
       let before = State(of: content)
       let fragments = source.set(before.models.keys.sorted())
       var submitter = ScopeHost.Submitter(
-        session: 1, proven: host.sequence, rebases: true, missed: [])
+        session: 1, proven: host.sequence, rebases: true, missed: .init())
       submitter.usesOperations = seed % 3 != 0 || source.chance(0.5)
       let isAtomic = source.chance(0.2)
       let draft = host.draft(of: fragments, isAtomic: isAtomic, by: submitter)

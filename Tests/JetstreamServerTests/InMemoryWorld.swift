@@ -76,6 +76,8 @@ final class InMemoryWorld {
     return .accepted(Principal(name))
   }
   var access: (SessionInfo, String) -> ServerEngine.AccessAnswer = { _, _ in .unguarded }
+  /// The number of the last question for the rights of a session in a scope, by token and name.
+  private(set) var questions: [String: Int] = [:]
   /// The procedures that the server runs, by name.
   var procedures: [String: ServedProcedure] = [:]
   /// The date that the server knows; nil for a server without a calendar.
@@ -86,6 +88,7 @@ final class InMemoryWorld {
   /// Session, name and params of each fetch.
   var fetches: [(session: SessionInfo, name: String, params: JSONValue)] = []
   var endedSessions: [SessionInfo] = []
+  var onSessionEnd: (() -> Void)?
   /// The number of times that clients have reached each limit.
   var limitHits: [ServerLimit: Int] = [:]
   /// The connections on which the server has sent a WebSocket ping.
@@ -125,14 +128,29 @@ final class InMemoryWorld {
         return "token\(tokens)"
       },
       random: { 0.5 }, date: { [unowned self] in date },
-      sessionEnded: { [unowned self] in endedSessions.append($0) })
-    hooks.access = { [unowned self] in access($0, $1) }
+      sessionEnded: { [unowned self] in
+        endedSessions.append($0)
+        onSessionEnd?()
+      })
+    hooks.access = { [unowned self] in
+      questions["\($0.token) \($1)"] = $2
+      return access($0, $1)
+    }
     hooks.procedure = { [unowned self] in procedures[$0] }
     hooks.limitReached = { [unowned self] in limitHits[$0, default: 0] += 1 }
     server = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] in
       perform($0)
     }
     server.host(scope, unknown: unknown)
+  }
+
+  /// Gives the app's answer to a question about rights; without a number, to the last one.
+  func decide(
+    _ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>,
+    to question: Int? = nil
+  ) {
+    let last = questions["\(token) \(name)"] ?? 0
+    server.decided(token, name, question ?? last, answer, now: now)
   }
 
   /// Stands for a WebSocket ping, and for its pong.

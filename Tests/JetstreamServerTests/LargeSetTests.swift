@@ -597,7 +597,7 @@ struct LargeSetTests {
     for _ in 0..<60 {
       let fragments = source.set(content.sharedState().map(\.uuid).sorted())
       var submitter = ScopeHost.Submitter(
-        session: 1, proven: host.sequence, rebases: true, missed: [])
+        session: 1, proven: host.sequence, rebases: true, missed: .init())
       submitter.usesOperations = source.chance(0.7)
       submitter.info = info
       let isAtomic = source.chance(0.2)

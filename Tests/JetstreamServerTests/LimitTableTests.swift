@@ -43,6 +43,15 @@ struct LimitTableTests {
 
   @Test("The error of a limit fits into a close frame")
   func closeReasons() throws {
+    // As long as a peer may make it, and with characters that take several bytes and escapes.
+    for character in ["a", "é", "\"", "\u{1}", "👨‍👩‍👧‍👦"] {
+      let long = String(repeating: character, count: 1_000_000)
+      let reason = CloseReason.text(WireError(message: long, type: "x"))
+      let error = try WireError(json: JSONValue(parsing: reason))
+      #expect(reason.utf8.count <= 123 && error.type == "x" && !error.message.isEmpty)
+      #expect(long.hasPrefix(String(error.message.prefix(1))))
+      #expect((1...123).contains(CloseReason.plain(long).utf8.count))
+    }
     for limit in ServerLimit.allCases {
       guard let error = limit.error else { continue }
       let reason = CloseReason.text(error)

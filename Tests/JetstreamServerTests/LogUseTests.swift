@@ -68,6 +68,20 @@ struct LogUseTests {
         "A log is the log of a client already, and cannot be recorded by an app, too"))
   }
 
+  @Test("A log that a client keeps takes no mark of the app's")
+  func markOfClient() async {
+    let client = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let directory = try TemporaryDirectory()
+      let log = try FragmentLog(directory.path)
+      try await MainActor.run {
+        let scope = Scope(name: "Canvas", root: Canvas())
+        try Client(url: "ws://127.0.0.1:1").fetch(scope, log: log)
+      }
+      try await log.mark("before the review")
+    }
+    #expect(text(client).contains("takes records from no others"))
+  }
+
   private func text(_ result: ExitTest.Result?) -> String {
     String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
   }

@@ -33,7 +33,7 @@ final class OpeningWorld {
         return "token\(tokens)"
       }, random: { 0.5 })
     hooks.opens = { _ in true }
-    if let access { hooks.access = { _, _ in .decided(.success(access)) } }
+    if let access { hooks.access = { _, _, _ in .decided(.success(access)) } }
     engine = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] action in
       switch action {
       case .send(let ids, let frame):

@@ -60,6 +60,24 @@ struct ProcedureAbuseTests {
     #expect(world.canvas.likes == 1)
   }
 
+  @Test("A session that leaves its calls behind, each under another identity, begins only some")
+  func leftBehind() throws {
+    let peer = peer(as: ann)
+    var last = 0
+    for _ in 0..<40 {
+      peer.fetch(as: UUID())
+      last = peer.call(number: 1)
+      peer.send(peer.stamp(.scopeLeave(ScopeLeave(scopeIndex: peer.scopeIndex))))
+    }
+    #expect(open.requests.count == 16 && open.requests.allSatisfy(\.isOpen))
+    #expect(peer.reply(to: last)?.outcome?.error?.denial == .notNow)
+    for request in open.requests.prefix(5) { try request.commit(Like()) }
+    #expect(world.canvas.likes == 5)
+    peer.fetch(as: UUID())
+    peer.call(number: 1)
+    #expect(open.requests.count == 17)
+  }
+
   @Test("Calls of a session that has not said which client it is follow each other, too")
   func noClient() throws {
     let peer = peer(as: nil)

@@ -173,7 +173,7 @@ struct FragmentSource {
       content: ModelContent(scope), epoch: "e", policy: .init(unknown: .keep),
       streamLimit: .init(sets: 100, bytes: 100_000))
     let weed = UUID()
-    var submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: [])
+    var submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
     submitter.usesOperations = true
     let result = host.submit(
       [
@@ -214,7 +214,7 @@ struct FragmentSource {
       try host.restore(history)
       let result = host.submit(
         coming, isAtomic: false,
-        by: ScopeHost.Submitter(session: 1, proven: 4, rebases: false, missed: []))
+        by: ScopeHost.Submitter(session: 1, proven: 4, rebases: false, missed: .init()))
       #expect(result.item?.newcomers == [crop])
     }
   }
@@ -249,7 +249,8 @@ struct FragmentSource {
         })
       var submitter = ScopeHost.Submitter(
         session: Int.random(in: 1...3, using: &source.generator), proven: proven,
-        rebases: usesOperations || source.chance(0.3), missed: usesOperations ? [] : missed)
+        rebases: usesOperations || source.chance(0.3), missed: .init())
+      if !usesOperations { submitter.missed.wait(for: missed) }
       submitter.usesOperations = usesOperations
       let isAtomic = source.chance(0.3)
       let isInitial = source.chance(0.05)

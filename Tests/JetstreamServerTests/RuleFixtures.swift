@@ -67,7 +67,7 @@ struct RuleWorld {
   ) -> [WireError?] {
     scope?.sealChanges()
     var submitter = ScopeHost.Submitter(
-      session: 1, proven: host.sequence, rebases: version > 1, missed: [])
+      session: 1, proven: host.sequence, rebases: version > 1, missed: .init())
     submitter.usesOperations = version > 1
     return host.submit(fragments, isAtomic: isAtomic, by: submitter).replies.map(\.error)
   }

@@ -172,6 +172,40 @@ struct ScopeLimitTests {
     #expect(label(0, 4_000) && client.tokens == [nil])
   }
 
+  @Test("A procedure takes no longer values of a client than a plain change set")
+  func longerValuesOfCalls() {
+    let world = world { $0.bytesPerScope = 50_000 }
+    world.procedures["Canvas.edit"] = ServedProcedure(takesArguments: false) { [world] request in
+      do {
+        try request.commit { (_: Canvas) in }
+      } catch {
+        world.server.ended(request, after: error, Never.self)
+      }
+    }
+    for _ in 0..<100 { world.canvas.shapes.append(Shape()) }
+    let peer = RawPeer.joined(world)
+    func label(_ shape: Int, _ count: Int) -> WireError? {
+      let change = SyncFragment(
+        .change, uuid: world.canvas.shapes[shape].uuid, className: "Shape",
+        properties: ["label": .string(String(repeating: "x", count: count))])
+      var sync = ScopeSync(scopeIndex: peer.scopeIndex, fragments: [change])
+      (sync.procedure, sync.atomic) = ("Canvas.edit", true)
+      let message = peer.stamp(.scopeSync(sync))
+      peer.send(message)
+      world.exchange()
+      peer.acknowledge()
+      let replies = peer.replies(to: message.index)
+      #expect(replies?.count == 1, "\(peer.close as Any) \(world.log)")
+      return replies?.first?.error
+    }
+    var count = 0
+    while count < 100, label(count, 4_000) == nil { count += 1 }
+    let size = world.scope.canonicalJSON.utf8.count
+    #expect(size > 25_000 && size < 100_000, "\(count) long labels make \(size) bytes.")
+    #expect(world.limitHits == [.bytesPerScope: 1])
+    #expect(label(count, 4_000)?.type == "scope-full" && label(count, 60) == nil)
+  }
+
   @Test("A scope without a limit takes whatever comes")
   func unlimited() {
     let world = world { ($0.modelsPerScope, $0.bytesPerScope) = (nil, nil) }

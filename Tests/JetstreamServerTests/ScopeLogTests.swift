@@ -98,6 +98,28 @@ struct ScopeLogTests {
     try await log.records.close()
   }
 
+  @Test("A history that is begun where there was nothing can be hosted, and its lines are JSON")
+  func epochOfNothing() async throws {
+    let log = try ServerLog(path)
+    try await FragmentLog(log.records).beginEpoch()
+    #expect(try log.history() == nil)
+    let first = history()
+    try await log.snapshot(first)
+    #expect(try log.history() == first)
+    try await FragmentLog(log.records).beginEpoch()
+    #expect(try log.history()?.epoch != "first")
+    var cursor = try LogReader(path).read()
+    while let record = try cursor.next() {
+      #expect(throws: Never.self) { try JSONValue(parsing: record.payload) }
+    }
+    // Older versions wrote the epoch without quotes.
+    try log.records.append(LogKind("epoch"), Array("01234567-89ab-4cde-8f01-23456789abcd".utf8))
+    try await log.records.close()
+    let again = try ServerLog(path)
+    #expect(try again.history()?.epoch == "01234567-89ab-4cde-8f01-23456789abcd")
+    try await again.records.close()
+  }
+
   @Test("A history whose end is missing is hosted by those who accept that, and by nobody else")
   func missingEnd() async throws {
     let log = try ServerLog(path)

@@ -414,7 +414,7 @@ struct ScopeRulesTests {
       let host = ScopeHost(
         content: content, epoch: "e", policy: .init(rules: RuleBook(rules)),
         streamLimit: .init(sets: 100, bytes: 100_000))
-      var submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: [])
+      var submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
       submitter.usesOperations = true
       submitter.info = SessionInfo(
         token: "", connectionParams: [:], params: [:], version: "1.0.0")

@@ -54,6 +54,10 @@ struct ServeOptionsTests {
         ["--data", "x", "--log-level", "all"],
         "--log-level needs debug, info, warning or error, not \"all\"."
       ),
+      (
+        ["--data", "x", "--trusted-proxy", "10.0.0.0/8"],
+        "--trusted-proxy needs a numeric address, not \"10.0.0.0/8\"."
+      ),
       (["x"], "there is no option x."),
     ])
   func wrong(arguments: [String], problem: String) {

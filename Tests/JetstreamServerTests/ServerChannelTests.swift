@@ -13,13 +13,19 @@ struct ServerChannelTests {
     private(set) var sent: [Int: [String]] = [:]
     private(set) var closed: [Int: String] = [:]
     var joins: [ServerEngine.Join] = []
+    let canvas = Canvas()
+    /// The rights of all sessions; nil if all may do everything.
+    var access: Result<ScopeAccess, WireError>?
+    var judgesAtOnce = true
 
     init() {
-      let scope = Scope(name: "Canvas", root: Canvas(), ticker: .manual())
+      let scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
       func hooks(_ channel: Int?) -> ServerEngine.Hooks {
-        ServerEngine.Hooks(
+        var hooks = ServerEngine.Hooks(
           channel: { _ in channel }, fetch: { _, _, _ in .success(scope) }, makeToken: { "token" },
           random: { 0.5 })
+        hooks.access = { [unowned self] _, _, _ in access.map { .decided($0) } ?? .unguarded }
+        return hooks
       }
       let perform = { [unowned self] (action: ServerEngine.Action) in
         switch action {
@@ -29,7 +35,7 @@ struct ServerChannelTests {
         case .join(let join): joins.append(join)
         case .encode(let scope, let fragments):
           back.encoded(FragmentsText(fragments), of: scope, now: .zero)
-        case .judge: back.judge(now: .zero)
+        case .judge: if judgesAtOnce { back.judge(now: .zero) }
         case .admit, .probe, .scope: break
         }
       }
@@ -96,6 +102,46 @@ struct ServerChannelTests {
     let ping = #"{"type":"Ping","index":0,"ack":0,"resendMissing":true}"#
     world.receive(#"{"channel":1,"messages":[\#(ping)]}"#, on: 3, by: world.back)
     #expect(world.takeSent(3).first?.hasPrefix(#"{"channel":1,"messages":[{"type":"Ping""#) == true)
+  }
+
+  @Test("A scope that was left in another channel is not given back without a question")
+  func leftElsewhere() {
+    world.access = .success(.readWrite)
+    world.create(on: 1)
+    world.receive(fetch, on: 1)
+    world.join()
+    func send(_ message: String) -> String {
+      _ = world.takeSent(1)
+      world.receive(#"{"channel":1,"messages":[\#(message)]}"#, on: 1, by: world.back)
+      return world.takeSent(1).joined()
+    }
+    #expect(send(fetch).contains(#""scopeIndex":1"#))
+    #expect(send(fetch.replacing(#""index":1"#, with: #""index":2"#)).contains(#""scopeIndex":1"#))
+    _ = send(#"{"type":"ScopeLeave","index":3,"scopeIndex":1}"#)
+    let again = send(fetch.replacing(#""index":1"#, with: #""index":4"#))
+    #expect(again.contains(#""type":"not-now""#) && again.contains("channel 0"), "\(again)")
+  }
+
+  @Test(
+    "A session that the app ends leaves nothing undecided in another channel",
+    arguments: [true, false])
+  func takenAway(isTakenAway: Bool) {
+    world.judgesAtOnce = false
+    world.create(on: 1)
+    world.receive(fetch, on: 1)
+    world.join()
+    world.receive(#"{"channel":1,"messages":[\#(fetch)]}"#, on: 1, by: world.back)
+    let change = SyncFragment(
+      .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["likes": 5])
+    var sync = ScopeSync(
+      index: 2, scopeIndex: 1, fragments: Array(repeating: change, count: 5_000))
+    sync.number = 1
+    world.receive(
+      #"{"channel":1,"messages":[\#(Message.scopeSync(sync).json.text)]}"#, on: 1, by: world.back)
+    #expect(world.canvas.likes == 0)
+    world.back.endSession("token", isTakenAway: isTakenAway, now: .zero)
+    for _ in 0..<100 { world.back.judge(now: .zero) }
+    #expect(world.canvas.likes == (isTakenAway ? 0 : 5))
   }
 
   @Test(

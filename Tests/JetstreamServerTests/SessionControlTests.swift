@@ -231,4 +231,40 @@ struct SessionControlTests {
     for client in [writer.client, reader.client, again.client] { client.close() }
     await server.stop()
   }
+
+  @Test("Of two questions about rights, the answer to the later one counts")
+  func overlappingAnswers() async throws {
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: Canvas()))
+    let asked = Mutex<[CheckedContinuation<ScopeAccess, Never>]>([])
+    let answersAtOnce = Mutex(true)
+    server.access = { _, _ in
+      if answersAtOnce.withLock({ $0 }) { return .readWrite }
+      return await withCheckedContinuation { answer in asked.withLock { $0.append(answer) } }
+    }
+    func question(_ number: Int) async throws -> CheckedContinuation<ScopeAccess, Never> {
+      try await wait(until: { asked.withLock { $0.count } > number })
+      return asked.withLock { $0[number] }
+    }
+    let client = Client(transport: server.makeTransport())
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    try await client.connect()
+    try await client.fetch(scope)
+    answersAtOnce.withLock { $0 = false }
+    let first = Task { await server.updateAccess() }
+    let early = try await question(0)
+    let second = Task { await server.updateAccess() }
+    try await question(1).resume(returning: .readOnly)
+    await second.value
+    early.resume(returning: .readWrite)
+    // The first call asks again, since its answer may be from before.
+    try await question(2).resume(returning: .readOnly)
+    await first.value
+    canvas.name = "not allowed"
+    try await client.sync(scope)
+    #expect(canvas.name == nil && scope.conflicts.items.count == 1)
+    client.close()
+    await server.stop()
+  }
 }

@@ -107,6 +107,54 @@ struct SessionTests {
     #expect(world.server.sessionCount == 0 && world.endedSessions.count == 1)
   }
 
+  @Test(
+    "A session that the app ends while its message is handled has no part in what follows",
+    arguments: [1, 2], ["fetch", "set", "call"])
+  func endedMeanwhile(version: Int, message: String) {
+    let world = InMemoryWorld()
+    world.procedures["Canvas.edit"] = ServedProcedure(takesArguments: false) { request in
+      Issue.record("It is called.")
+      try? request.commit { (_: Canvas) in }
+    }
+    let (peer, other) = (RawPeer.joined(world, protocol: version), RawPeer.joined(world))
+    if message == "fetch" { peer.send(peer.stamp(.scopeLeave(ScopeLeave(scopeIndex: 1)))) }
+    let token = peer.token!
+    let listener = world.scope.onChanges.listen { _ in
+      world.server.endSession(token, telling: .rejected("out"))
+    }
+    world.canvas.name = "by the app"
+    if message == "fetch" {
+      peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    } else {
+      let change = SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["likes": 7])
+      var sync = ScopeSync(scopeIndex: peer.scopeIndex, fragments: [change])
+      if message == "call" { (sync.procedure, sync.atomic) = ("Canvas.edit", true) }
+      peer.send(peer.stamp(.scopeSync(sync)))
+    }
+    listener.cancel()
+    #expect(world.endedSessions.count == 1 && peer.close != nil)
+    #expect(world.canvas.likes == 0 && world.server.checkInvariants() == [])
+    let reply = other.submit([
+      SyncFragment(.change, uuid: world.canvas.uuid, className: "Canvas", properties: ["likes": 1])
+    ])
+    #expect(reply == [FragmentReply()] && world.canvas.likes == 1)
+    world.exchange()
+  }
+
+  @Test("The app is told once of the end of each session, also if it ends the others then")
+  func toldOnce() {
+    let world = InMemoryWorld()
+    world.authenticate = { _ in .accepted(Principal("ann")) }
+    let peers = (0..<3).map { _ in RawPeer(world) }
+    for peer in peers { peer.createSession() }
+    world.onSessionEnd = { [unowned world] in
+      _ = world.server.revoke("ann", telling: .rejected("out"))
+    }
+    world.advance(by: .seconds(601))
+    #expect(world.endedSessions.count == 3 && Set(world.endedSessions.map(\.token)).count == 3)
+  }
+
   @Test("After ten minutes without a word a session is gone with all that it held")
   func expiry() {
     let world = InMemoryWorld()

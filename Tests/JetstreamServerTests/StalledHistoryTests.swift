@@ -11,8 +11,10 @@ private final class StalledWorld {
   let world: InMemoryWorld
   private var records = 0
 
-  init(unstoredBytes: Int? = nil) throws {
-    var configuration = ServerEngine.Configuration()
+  init(
+    unstoredBytes: Int? = nil, _ configuration: ServerEngine.Configuration = .init()
+  ) throws {
+    var configuration = configuration
     configuration.limits.unstoredBytes = unstoredBytes
     world = InMemoryWorld(configuration: configuration)
     _ = try world.server.host(world.scope, history: nil) { [unowned self] _ in records += 1 }
@@ -55,6 +57,32 @@ extension RawPeer {
 
 @Suite("A scope whose changes cannot be stored")
 struct StalledHistoryTests {
+  @Test("A client that only sends what needs no record is left unread, too, when many answers wait")
+  func answers() throws {
+    var limits = ServerEngine.Configuration()
+    limits.keptLimit.messages = 100
+    let stalled = try StalledWorld(unstoredBytes: 1 << 20, limits)
+    let world = stalled.world
+    let (writer, other) = (
+      RawPeer.joined(world, protocol: 2), RawPeer.joined(world, protocol: 2)
+    )
+    stalled.store()
+    stalled.name("a", by: other)
+    let wrong = SyncFragment(
+      .change, uuid: UUID(), className: "Canvas", properties: ["name": "b"])
+    func send() -> Duration {
+      writer.send(
+        writer.stamp(.scopeSync(ScopeSync(scopeIndex: writer.scopeIndex, fragments: [wrong]))))
+      return writer.link.pause
+    }
+    for _ in 0..<50 { #expect(send() == .zero) }
+    #expect(send() == .seconds(1) && stalled.isHeld(writer) && !stalled.isHeld(other))
+    stalled.store()
+    writer.take()
+    #expect(writer.answers.count == 51)
+    #expect(!stalled.isHeld(writer) && send() == .zero)
+  }
+
   @Test("A client that goes on sending is left unread until there is less to store")
   func hold() throws {
     let stalled = try StalledWorld(unstoredBytes: 2_000)

@@ -32,7 +32,8 @@ extension LogKind {
 extension FragmentLog {
   /// Names the state that the log has now, which is that of the last change set appended.
   ///
-  /// Changes that are still being collected are not in it; see ``Scope/flush()``.
+  /// Changes that are still being collected are not in it; see ``Scope/flush()``. Traps if a client or a server keeps the
+  /// log: it has to be the only one that appends to it.
   ///
   /// - Returns: the sequence of the revision, once it is durable.
   /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``, and what the disk has to say.
@@ -40,6 +41,10 @@ extension FragmentLog {
   public func mark(
     _ label: String, details: String? = nil, author: String? = nil, date: Date? = Date()
   ) async throws(LogError) -> Int {
+    precondition(
+      !isKept,
+      "A log that a client or a server keeps takes records from no others: mark it when it is not in use."
+    )
     var object: JSONObject = ["label": .string(label)]
     if let details { object["details"] = .string(details) }
     if let author { object["author"] = .string(author) }

@@ -73,6 +73,9 @@ public final class FragmentLog: Sendable {
       "A log \(old.before), and cannot \(new.after), too: give each use a log of its own.")
   }
 
+  /// True if a client or a server appends to the log, and has to be the only one.
+  var isKept: Bool { use.withLock { $0 == .client || $0 == .server } }
+
   /// Uses an open log of records.
   package init(_ records: RecordLog) { self.records = records }
 

@@ -81,6 +81,8 @@ struct LogWriter {
 
   /// The maximum number of written bytes without a sync. They stay in memory until the sync.
   private static let maxUnsynced = 16 << 20
+  /// The number of written bytes without a sync above which nothing more is written until the sync.
+  private static let mostUnsynced = 256 << 20
 
   /// Takes over lines that end with record `last`, and leaves `lines` empty.
   mutating func take(_ lines: inout [UInt8], last: Int) {
@@ -95,9 +97,9 @@ struct LogWriter {
     lines.removeAll(keepingCapacity: lines.capacity <= 1 << 20)
   }
 
-  /// True when a plain write is enough for the waiting lines: the log need not first sync or begin
-  /// a segment.
-  var canWrite: Bool { !isUncertain && !isAway && !needsSync }
+  /// True when a plain write is enough for the waiting lines: the log need not write others again first, nor begin a
+  /// segment, and does not have too many in memory whose sync is under way.
+  var canWrite: Bool { !isUncertain && !isAway && writtenBytes < Self.mostUnsynced }
 
   /// True when a new segment is due.
   var isFull: Bool { isRolling || syncedBytes + writtenBytes >= segmentBytes }

@@ -29,7 +29,7 @@ extension RecordLog {
   ///
   /// - Throws: ``LogError/backlog(bytes:)`` if only the queue may write, again after a failure: it tries so then. And
   ///   ``LogError/file(_:)``. The lines stay.
-  func writeAll() throws(LogError) {
+  package func writeAll() throws(LogError) {
     let blocked = try reading { () throws(LogFileError) in
       try writer.withLock { writer throws(LogFileError) in
         take(into: &writer)

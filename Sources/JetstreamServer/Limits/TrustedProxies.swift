@@ -2,7 +2,7 @@ import Jetstream
 import JetstreamWebSocket
 
 /// The proxies whose word about the addresses of clients is taken; see ``Server/Configuration/trustedProxies``.
-struct TrustedProxies: Sendable {
+package struct TrustedProxies: Sendable {
   private let addresses: Set<[UInt8]>
 
   /// - Precondition: Each of `addresses` is a numeric address.
@@ -14,6 +14,11 @@ struct TrustedProxies: Sendable {
         }
         return bytes
       })
+  }
+
+  /// Returns true if a text is a numeric address, as that of a proxy has to be.
+  package static func canTrust(_ address: String) -> Bool {
+    ClientAddress.bytes(of: address) != nil
   }
 
   /// Returns true if an address is that of a proxy.

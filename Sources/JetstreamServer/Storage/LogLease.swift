@@ -16,8 +16,10 @@ package struct LogLease: ScopeLease {
     try await StorageQueue.run { () throws(LogError) in try readNow() }
   }
 
-  /// Reads the history on the calling thread.
+  /// Reads the history on the calling thread. Writes the records that still wait in memory first: the lease may have been
+  /// used before, and the disk have failed.
   package func readNow() throws(LogError) -> StoredHistory {
+    try records.writeAll()
     let reader = LogReader(records.directory)
     let snapshot = try reader.snapshot()
     var history = StoredHistory(snapshot: snapshot, records: [])

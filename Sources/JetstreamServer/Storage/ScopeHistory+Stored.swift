@@ -42,7 +42,7 @@ extension ScopeHistory {
 
   /// Returns a record with which a new epoch begins.
   package static func beginning(of epoch: String) -> RecordContent {
-    RecordContent(.epoch, Array(epoch.utf8))
+    RecordContent(.epoch, Array(JSONValue.string(epoch).text.utf8))
   }
 
   /// The state, and what is known of the clients, as a snapshot stores it.
@@ -80,8 +80,10 @@ extension ScopeHistory {
   /// - Throws: `LogError.unreadable` with the number of the record whose content is not valid.
   package init?(_ stored: StoredHistory) throws(LogError) {
     guard let snapshot = stored.snapshot else {
-      if stored.records.isEmpty { return nil }
-      throw .unreadable(sequence: 1, problem: "there is no state that it departs from")
+      // A new epoch may have been begun where there was nothing.
+      let first = stored.records.first { $0.kind == .set || $0.kind == .decision }
+      guard let first else { return nil }
+      throw .unreadable(sequence: first.sequence, problem: "there is no state that it departs from")
     }
     self.init(epoch: "", state: [])
     for record in snapshot.state { try read(record) }
@@ -89,11 +91,17 @@ extension ScopeHistory {
       throw .unreadable(sequence: snapshot.sequence, problem: "the snapshot is not one of a server")
     }
     for record in stored.records {
-      if record.kind == .epoch { epoch = String(decoding: record.payload, as: UTF8.self) }
+      if record.kind == .epoch { epoch = Self.epoch(in: record) }
       guard record.kind == .set || record.kind == .decision else { continue }
       records.append(
         try record.read(ScopeRecord.init(json:)))
     }
+  }
+
+  /// Returns the epoch that a record begins, which older versions have written without quotes.
+  private static func epoch(in record: LogRecord) -> String {
+    if case .string(let epoch)? = try? JSONValue(parsing: record.payload) { return epoch }
+    return String(decoding: record.payload, as: UTF8.self)
   }
 
   private mutating func read(_ record: LogRecord) throws(LogError) {

@@ -163,6 +163,33 @@ struct LogWriteTests {
     #expect(numbers(try LogReader(disk).all()) == [1, 2])
   }
 
+  @Test("A record is in the file at once also while very much is being synced")
+  func duringLongSync() throws {
+    let disk = SimulatedDisk()
+    let directory = InterruptedDirectory(disk)
+    let queue = ManualLogQueue()
+    let log = try RecordLog(
+      directory, configuration: .init(durability: .none, segmentBytes: 1 << 30), queue: queue,
+      snapshotQueue: ManualLogQueue())
+    let large = Array("\"\(String(repeating: "x", count: 1 << 20))\"".utf8)
+    let seen = Mutex(0)
+    directory.onSync { _ in
+      directory.onSync { _ in }
+      try! log.append(.note, payload(1))
+      log.writeNow()
+      let found = try! LogReader(disk).all().count
+      seen.withLock { $0 = found }
+    }
+    var count = 0
+    while seen.withLock({ $0 }) == 0, count < 40 {
+      try log.append(.note, large)
+      count += 1
+      queue.step()
+    }
+    #expect(count >= 16 && seen.withLock { $0 } == count + 1)
+    queue.drain()
+  }
+
   @Test("A snapshot that is asked for while its last record is synced ends the segment, too")
   func snapshotDuringSync() throws {
     let disk = SimulatedDisk()

@@ -15,7 +15,11 @@ package struct WebSocketTransport: Transport {
   package init(url: String, headers: [(String, String)] = []) {
     self.url = url
     self.headers = headers
-    configuration = WebSocketClient.Configuration()
+    var configuration = WebSocketClient.Configuration()
+    // What is to be sent is bounded by the client, which keeps it until it is acknowledged. A connection that closed
+    // because of it would send the same again on the next one.
+    configuration.connection.maximumOutboundBytes = .max
+    self.configuration = configuration
   }
 
   /// Checks that the address can be used.
