@@ -28,8 +28,10 @@ struct SessionAccess {
     /// The number of the question: answers to others come too late.
     var number: Int
     var fetches: [ScopeFetch]
-    /// The time at which they are refused.
-    let deadline: Duration
+    /// The time at which they are refused. The question stays for later ones until it has expired: a slow app would
+    /// answer each of them too late.
+    var deadline: Duration
+    let expiresAt: Duration
     /// True if the app has to be asked again, since rights have changed after it was asked.
     var isOutdated = false
   }
@@ -42,6 +44,8 @@ struct SessionAccess {
   /// The names under which scopes were fetched.
   private var names: [ObjectIdentifier: String] = [:]
   private var questions: [String: Question] = [:]
+  /// The number of times that the app has said that rights have changed.
+  private(set) var changes = 0
   var source = Source.none
 
   /// The rights in the scope of a name; nil if they are not known.
@@ -77,7 +81,9 @@ struct SessionAccess {
   /// Returns true if one more fetch can wait.
   func hasRoom(for fetch: ScopeFetch) -> Bool {
     let waiting = questions.values.lazy.flatMap(\.fetches)
-    return waiting.count < Self.most.fetches
+    // One that has been given up waits for the app's answer, too.
+    let count = questions.values.reduce(0) { $0 + max(1, $1.fetches.count) }
+    return count < Self.most.fetches
       && waiting.reduce(Self.size(of: fetch)) { $0 + Self.size(of: $1) } <= Self.most.bytes
   }
 
@@ -86,12 +92,18 @@ struct SessionAccess {
   }
 
   /// Leaves a fetch until the app has answered the question of a number, or until a time.
-  mutating func wait(_ fetch: ScopeFetch, for number: Int, until deadline: Duration) {
-    questions[fetch.name] = Question(number: number, fetches: [fetch], deadline: deadline)
+  mutating func wait(
+    _ fetch: ScopeFetch, for number: Int, until deadline: Duration, expiringAt expiresAt: Duration
+  ) {
+    questions[fetch.name] = Question(
+      number: number, fetches: [fetch], deadline: deadline, expiresAt: expiresAt)
   }
 
-  /// Leaves a fetch until the app has answered a question that it was asked already.
-  mutating func join(_ fetch: ScopeFetch) { questions[fetch.name]?.fetches.append(fetch) }
+  /// Leaves a fetch until the app has answered a question that it was asked already, or until a time, unless others wait.
+  mutating func join(_ fetch: ScopeFetch, until deadline: Duration) {
+    if questions[fetch.name]?.fetches.isEmpty == true { questions[fetch.name]?.deadline = deadline }
+    questions[fetch.name]?.fetches.append(fetch)
+  }
 
   /// Takes the app's answer to the question of a number about a scope.
   ///
@@ -111,6 +123,7 @@ struct SessionAccess {
 
   /// Notes that the app may answer in another way by now.
   mutating func outdateQuestions() {
+    changes += 1
     for name in questions.keys { questions[name]?.isOutdated = true }
   }
 
@@ -118,7 +131,10 @@ struct SessionAccess {
   mutating func takeLate(at now: Duration) -> [ScopeFetch] {
     if questions.isEmpty { return [] }
     let late = questions.filter { $0.value.deadline <= now }.sorted { $0.key < $1.key }
-    for (name, _) in late { questions[name] = nil }
+    for (name, question) in late {
+      questions[name]?.fetches = []
+      if question.expiresAt <= now { questions[name] = nil }
+    }
     return late.flatMap(\.value.fetches)
   }
 

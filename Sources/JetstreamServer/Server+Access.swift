@@ -47,11 +47,16 @@ extension Server {
   private func currentAnswer(
     _ session: SessionInfo, _ name: String
   ) async -> Result<ScopeAccess, WireError> {
-    while true {
-      let changes = runner.engine.accessChanges
-      let answer = await answer(session, name)
-      if changes == runner.engine.accessChanges { return answer }
-    }
+    var answer: Result<ScopeAccess, WireError>
+    var attempts = 0
+    repeat {
+      let changes = runner.engine.accessChanges(of: session.token)
+      answer = await self.answer(session, name)
+      attempts += 1
+      if changes == runner.engine.accessChanges(of: session.token) { break }
+      // An app that changes rights faster than it tells them must not have this wait for ever.
+    } while attempts < 10
+    return answer
   }
 
   /// Returns the app's answer.

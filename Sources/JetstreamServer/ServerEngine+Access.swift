@@ -21,14 +21,18 @@ extension ServerEngine {
     if let answer = access[fetch.name] { return take(answer, about: fetch, of: session) }
     if access.source == .channelZero { return refuse(fetch, of: session, .rightsUnknown) }
     guard access.hasRoom(for: fetch) else { return refuse(fetch, of: session, .tooManyFetches) }
-    if access.isAsking(about: fetch.name) { return session.subscriptions.access.join(fetch) }
+    let deadline = now + configuration.openScopes.openingTime
+    if access.isAsking(about: fetch.name) {
+      return session.subscriptions.access.join(fetch, until: deadline)
+    }
     let number = takeQuestion()
     let answer = hooks.access(session.info, fetch.name, number)
     if case .unguarded = answer { return resolve(fetch, for: session) }
     session.subscriptions.access.source = .here
     if case .decided(let answer) = answer { return take(answer, about: fetch, of: session) }
     session.subscriptions.access.wait(
-      fetch, for: number, until: now + configuration.openScopes.openingTime)
+      fetch, for: number, until: deadline,
+      expiringAt: deadline + configuration.openScopes.openingTime * 2)
   }
 
   private func takeQuestion() -> Int {
@@ -112,12 +116,13 @@ extension ServerEngine {
 
   /// Notes that the app's answers to questions that were asked before are out of date.
   package func outdateAccess(of principal: String?) {
-    next.accessChange += 1
     for session in sessions(of: principal) { session.subscriptions.access.outdateQuestions() }
   }
 
-  /// The number of times that the app has said that rights have changed.
-  package var accessChanges: Int { next.accessChange }
+  /// Returns the number of times that the app has said that the rights of a session have changed.
+  package func accessChanges(of token: String) -> Int {
+    sessions[token]?.subscriptions.access.changes ?? 0
+  }
 
   private func sessions(of principal: String?) -> [ServerSession] {
     sessions.values.filter { principal == nil || $0.info.principal?.id == principal }

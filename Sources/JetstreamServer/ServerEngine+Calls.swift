@@ -17,7 +17,7 @@ extension ServerEngine {
   ) {
     let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
     let submitter = submitter(of: arrival, to: subscription)
-    guard isStillThere(arrival, on: subscription) else { return }
+    guard subscription.isLive, !host.hasEnded else { return }
     if host.undecided.left(by: session).count >= Self.mostCallsLeft {
       return answer(sync, to: session, rejecting: .tooManyCalls)
     }

@@ -59,7 +59,8 @@ extension ServerEngine {
     }
     let error = objection(to: sync, as: text, from: session, in: host)
     let submitter = submitter(of: arrival, to: subscription)
-    guard isStillThere(arrival, on: subscription) else { return }
+    // Those who were told of the server's own changes may have ended the session, or taken the scope away.
+    guard subscription.isLive, !host.hasEnded else { return }
     if error == nil, sync.procedure == nil, judgesInSlices(sync) {
       let set = LargeSet(sync, as: text, checksum: checksum, submitter, subscription)
       return judge(set, of: session)
@@ -75,12 +76,6 @@ extension ServerEngine {
     tell(result, of: session, in: host)
     reply(to: sync, of: session, on: subscription, result)
     tellApp(result, in: host)
-  }
-
-  /// Returns false if those who were told of the server's own changes have ended the session meanwhile, or have taken the
-  /// scope away: nothing of the change set counts then. One that has waited counts without its session.
-  func isStillThere(_ arrival: Arrival, on subscription: Subscription) -> Bool {
-    arrival.submitter == nil ? subscription.isLive : !subscription.host.hasEnded
   }
 
   /// Keeps the decision on a change set.

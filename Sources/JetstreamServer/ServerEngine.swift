@@ -52,7 +52,7 @@ package final class ServerEngine {
   var hosts: [ObjectIdentifier: ScopeHost] = [:]
   var now: Duration = .zero
   /// The numbers of the next session and of the next hosted scope.
-  var next = (session: 1, scope: 0, question: 0, accessChange: 0)
+  var next = (session: 1, scope: 0, question: 0)
   /// Sessions with something in their outbox.
   var waiting: [ServerSession] = []
   /// True while an input is handled, or what it leads to is sent. What observers of the app do meanwhile is sent behind

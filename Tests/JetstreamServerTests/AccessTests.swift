@@ -148,7 +148,7 @@ struct AccessTests {
     #expect(replies(to: peer).last?.error == .rejected("no"))
   }
 
-  @Test("An answer that comes too late does not count for the next question")
+  @Test("An answer that comes late serves the next fetch, unless rights have changed meanwhile")
   func outOfDate() throws {
     let peer = peer()
     fetch(by: peer)
@@ -157,19 +157,34 @@ struct AccessTests {
     peer.take()
     #expect(replies(to: peer).last?.error?.denial == .notNow)
     fetch(by: peer)
+    #expect(asked.names.count == 1)
+    world.server.outdateAccess(of: nil)
+    world.decide(peer.token!, "Canvas", .success(.readWrite), to: first)
+    #expect(asked.names.count == 2)
     world.decide(peer.token!, "Canvas", .success(.readWrite), to: first)
     peer.take()
     #expect(replies(to: peer).count == 1)
     answer(peer, .failure(.rejected("no")))
     #expect(replies(to: peer).last?.error == .rejected("no") && world.fetches.isEmpty)
-    // Nor does one that was asked for before rights have changed, if the app was asked again since.
+  }
+
+  @Test(
+    "A question that is never answered is asked anew in the end, and its answer is too late then")
+  func unanswered() throws {
+    let peer = peer()
     fetch(by: peer)
-    let second = try #require(world.questions.values.first)
-    world.server.outdateAccess(of: nil)
-    answer(peer, .success(.readWrite))
-    world.decide(peer.token!, "Canvas", .success(.readWrite), to: second)
+    let first = try #require(world.questions.values.first)
+    for _ in 0..<4 {
+      world.advance(by: .seconds(31))
+      peer.take()
+    }
+    fetch(by: peer)
+    #expect(asked.names.count == 2)
+    world.decide(peer.token!, "Canvas", .success(.readWrite), to: first)
     peer.take()
-    #expect(replies(to: peer).count == 2)
+    #expect(replies(to: peer).count == 1)
+    answer(peer, .success(.readOnly))
+    #expect(replies(to: peer).last?.error == nil && rename("x", by: peer)?.type == "read-only")
   }
 
   @Test("An answer that comes too late, or for a session that has ended, changes nothing")

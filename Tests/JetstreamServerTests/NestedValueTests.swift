@@ -89,6 +89,18 @@ struct NestedValueTests {
     #expect(late.content == .nested(levels))
   }
 
+  @Test("A client takes nothing from its server that it could not write again")
+  func tooDeepForClient() {
+    for levels in [240, 241, 250] {
+      let fragment = SyncFragment(
+        .change, uuid: hosted.uuid, className: "Page", properties: ["content": .nested(levels)])
+      let report = one.scope.apply([fragment])
+      #expect(report.errors.count == (levels > 240 ? 1 : 0), "\(levels) levels")
+      one.scope.flush()
+    }
+    #expect(pages[0].content == .nested(240))
+  }
+
   @Test("Values and states are read from a log as they were written")
   func kept() async throws {
     let directory = try TemporaryDirectory()

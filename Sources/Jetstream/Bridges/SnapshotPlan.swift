@@ -75,7 +75,9 @@ final class SnapshotPlan: Sendable {
     let step = steps[reads[0].index]
     guard step.property.access.valueType == type(of: keyPath).valueType else { return nil }
     let isStored = withExtendedLifetime(object) {
-      step.property.access.isIdentity(at: object.storage(of: step.property)) {
+      step.property.access.isIdentity(
+        at: object.storage(of: step.property), isThorough: true
+      ) {
         object[keyPath: keyPath]
       }
     }

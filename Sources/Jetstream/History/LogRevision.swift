@@ -32,8 +32,8 @@ extension LogKind {
 extension FragmentLog {
   /// Names the state that the log has now, which is that of the last change set appended.
   ///
-  /// Changes that are still being collected are not in it; see ``Scope/flush()``. Traps if a client or a server keeps the
-  /// log: it has to be the only one that appends to it.
+  /// Changes that are still being collected are not in it; see ``Scope/flush()``. Traps if a client or a server has
+  /// kept a scope in the log since it was opened: it has to be the only one that appends to it. Close the log, and open it again.
   ///
   /// - Returns: the sequence of the revision, once it is durable.
   /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``, and what the disk has to say.

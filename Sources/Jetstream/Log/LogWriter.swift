@@ -82,7 +82,7 @@ struct LogWriter {
   /// The maximum number of written bytes without a sync. They stay in memory until the sync.
   private static let maxUnsynced = 16 << 20
   /// The number of written bytes without a sync above which nothing more is written until the sync.
-  private static let mostUnsynced = 256 << 20
+  private static let mostUnsynced = 64 << 20
 
   /// Takes over lines that end with record `last`, and leaves `lines` empty.
   mutating func take(_ lines: inout [UInt8], last: Int) {

@@ -54,7 +54,11 @@ extension CodableValue {
     }
   }
 
-  private static func read(_ json: JSONValue) throws -> Self { try json.decoded(as: Self.self) }
+  private static func read(_ json: JSONValue) throws -> Self {
+    // What could not be written again is not read.
+    if json.nests(deeperThan: JSONLimits.value.maxDepth) { throw JSONError(.tooDeep, at: 0) }
+    return try json.decoded(as: Self.self)
+  }
 
   /// Returns true if two values are equal and have the same encoding.
   public static func _isSame(_ a: Self, _ b: Self) -> Bool {

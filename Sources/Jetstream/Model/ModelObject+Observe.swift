@@ -127,7 +127,7 @@ extension ObservableModel {
 
   /// Runs the getter and tracks its reads. A key path leads to a stored property if it is writable, its getter reads
   /// exactly one property, of this model and of the key path's value type, and returns that as it is: this is tried
-  /// with several values on another model of the class.
+  /// with some values on another model of the class, unless it holds models.
   func resolve(_ keyPath: PartialKeyPath<Self>) -> ResolvedPath {
     if let index = schema.keyPaths.index(of: keyPath) { return .property(index) }
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
@@ -141,7 +141,11 @@ extension ObservableModel {
 
   /// Returns false if a key path's getter makes something of the property that it reads.
   private func returns(_ property: ModelSchema.Property, at keyPath: PartialKeyPath<Self>) -> Bool {
-    property.access.isIdentity(at: storage(of: property)) { self[keyPath: keyPath] } != false
+    withExtendedLifetime(self) {
+      property.access.isIdentity(at: storage(of: property), isThorough: false) {
+        self[keyPath: keyPath]
+      } != false
+    }
   }
 
   /// Registers the observation that `make` returns for the set of stored properties; nil stands for

@@ -21,8 +21,10 @@ extension JSONValue: PropertyValue {
     case .object(let object): .object(object.sortedByKey(\.normalized))
     }
   }
-  /// Reads anything.
-  public static func _decode(_ json: JSONValue) -> JSONValue? { json._jsonValue }
+  /// Reads anything that nests at most 240 levels deep.
+  public static func _decode(_ json: JSONValue) -> JSONValue? {
+    json.nests(deeperThan: JSONLimits.value.maxDepth) ? nil : json.normalized
+  }
   /// Equality of what is written: `.integer(1)` and `.double(1)` are the same, and so are objects whose keys stand in
   /// another order. Texts are compared byte for byte. Cost: O(n).
   public static func _isSame(_ a: JSONValue, _ b: JSONValue) -> Bool {

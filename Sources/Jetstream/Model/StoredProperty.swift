@@ -42,7 +42,11 @@ protocol StoredProperty: SendableMetatype {
   static func normalized(_ json: JSONValue) -> JSONValue?
   /// Returns true if `read` returns the stored value for every value that is put at `address`; nil if there are too few
   /// values to say. The original value is restored.
-  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool?
+  ///
+  /// - Parameter isThorough: true to try extreme values and models, too.
+  static func isIdentity(
+    at address: UnsafeMutableRawPointer, isThorough: Bool, _ read: () -> Any
+  ) -> Bool?
   /// Stores an earlier reference, list or table again, without notifying observers.
   static func restore(_ value: Any, in model: ModelObject, at offset: Int)
 }

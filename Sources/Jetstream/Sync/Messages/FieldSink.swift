@@ -38,7 +38,9 @@ extension JSONObject: FieldSink {
     _ key: StaticString, _ fragments: [SyncFragment], as text: FragmentsText?
   ) {
     // A server may have the text alone; see ``ScopeState/text``.
-    if fragments.isEmpty, let text, let value = try? JSONValue(parsing: text.bytes) {
+    if fragments.isEmpty, let text,
+      let value = try? JSONValue(parsing: text.bytes, limits: .trusted)
+    {
       self["\(key)"] = value
     } else {
       self["\(key)"] = .array(fragments.map(\.json))
