@@ -96,9 +96,9 @@ struct NestedValueTests {
         .change, uuid: hosted.uuid, className: "Page", properties: ["content": .nested(levels)])
       let report = one.scope.apply([fragment])
       #expect(report.errors.count == (levels > 240 ? 1 : 0), "\(levels) levels")
-      one.scope.flush()
+      // As with any other value that does not fit.
+      #expect(pages[0].content == (levels > 240 ? .null : .nested(levels)))
     }
-    #expect(pages[0].content == .nested(240))
   }
 
   @Test("Values and states are read from a log as they were written")

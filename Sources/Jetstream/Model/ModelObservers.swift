@@ -54,8 +54,8 @@ final class TreeObservation: ObservationToken {
   var pattern: TreePattern?
   let madeAt = ObservationClock.next()
   fileprivate weak var holder: ModelObservers?
-  /// True if the model has been in no scope since the observation was made: then the models below it look for its ticker.
-  private var isLoose: Bool
+  /// True if the observation was made while the model was in no scope.
+  private let isLoose: Bool
 
   init(observer: AnyObject?, isLoose: Bool) {
     self.isLoose = isLoose
@@ -64,14 +64,6 @@ final class TreeObservation: ObservationToken {
   }
 
   deinit { if !isCancelled { TreeObservers.count(-1, isLoose: isLoose) } }
-
-  /// Notes that the model has left its scope.
-  func loosen() {
-    guard !isLoose, !isCancelled else { return }
-    TreeObservers.count(-1, isLoose: false)
-    isLoose = true
-    TreeObservers.count(1, isLoose: true)
-  }
 
   override func forgetHandler() {
     handler = nil

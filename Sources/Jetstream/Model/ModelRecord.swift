@@ -210,9 +210,7 @@ final class ModelRecord {
   /// Keeps the ticker of the scope that the model has left, so that it continues to deliver to
   /// observers.
   func keepTicker(_ ticker: Ticker) {
-    guard !nodes.isEmpty || observers != nil else { return }
-    if ownTicker == nil { ownTicker = ticker }
-    observers?.trees.forEach { $0.loosen() }
+    if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
   }
 
   /// Calls observers. Their changes are local changes, even while remote changes are applied.

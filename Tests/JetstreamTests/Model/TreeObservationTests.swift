@@ -29,26 +29,6 @@ import Testing
     #expect(listener.count == 1)
   }
 
-  @Test("Who observes a tree in a scope is told on when it has left, also of what is below")
-  func left() {
-    let (a, b) = (Node("a"), Node("b"))
-    root.left = a
-    a.left = b
-    a.observeTreeChange(listener, isolation: here()) { $0.called() }
-    root.left = nil
-    scope.flush()
-    let before = listener.count
-    b.number = 1
-    scope.ticker.tick()
-    #expect(listener.count == before + 1)
-    root.left = a
-    scope.flush()
-    let again = listener.count
-    b.number = 2
-    scope.ticker.tick()
-    #expect(listener.count == again + 1)
-  }
-
   @Test("Once, whatever the number of paths; also around cycles")
   func diamond() {
     let (a, b, shared) = (Node("a"), Node("b"), Node("shared"))
