@@ -36,7 +36,7 @@ enum ServeCommand {
 
   /// Serves until the process is asked to end.
   private static func serve(_ options: ServeOptions) async throws {
-    // Who reads the output may go: the server stays.
+    // The server stays when the reader of its output has gone.
     signal(SIGPIPE, SIG_IGN)
     ProcessMemory.limitArenas()
     let stop = await StopSignal()

@@ -38,7 +38,7 @@ struct NestedValueTests {
   /// Lets everything arrive; the connections have to stay.
   private func pass() {
     for _ in 0..<3 { world.pass(1) }
-    #expect(one.tokens.count == 1 && two.tokens.count == 1, "nobody has connected again")
+    #expect(one.tokens.count == 1 && two.tokens.count == 1, "no client has connected again")
     #expect(one.engine.pendingCount == 0)
   }
 

@@ -55,7 +55,7 @@ extension CodableValue {
   }
 
   private static func read(_ json: JSONValue) throws -> Self {
-    // What could not be written again is not read.
+    // A value that could not be written again is refused.
     if json.nests(deeperThan: JSONLimits.value.maxDepth) { throw JSONError(.tooDeep, at: 0) }
     return try json.decoded(as: Self.self)
   }

@@ -92,7 +92,11 @@ private enum Snapshot {
   }
 
   private static func entries(in value: Any) -> [String: ModelObject]? {
-    if let dictionary = value as? any ModelEntries { return dictionary.allEntries }
+    if let type = type(of: value) as? any ModelEntries.Type {
+      var entries: [String: ModelObject] = [:]
+      type.table(of: value).forEach { entries[$0] = $1 }
+      return entries
+    }
     guard let entries = value as? [String: ModelObject], !entries.isEmpty else { return nil }
     return entries
   }
@@ -121,17 +125,4 @@ private protocol ModelSequence {
 
 extension ModelArray: ModelSequence {
   fileprivate var allModels: [ModelObject] { Array(list.models) }
-}
-
-/// A ``ModelDictionary`` whose types are not known statically.
-private protocol ModelEntries {
-  var allEntries: [String: ModelObject] { get }
-}
-
-extension ModelDictionary: ModelEntries {
-  fileprivate var allEntries: [String: ModelObject] {
-    var result: [String: ModelObject] = [:]
-    table.forEach { result[$0] = $1 }
-    return result
-  }
 }

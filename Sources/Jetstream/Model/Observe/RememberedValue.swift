@@ -97,7 +97,7 @@ private protocol ModelSequence {
 }
 
 /// A dictionary of models whose types are not known statically.
-private protocol ModelEntries {
+protocol ModelEntries {
   static func table(of value: Any) -> ModelTable
   static func make(of table: ModelTable) -> Any?
 }

@@ -16,7 +16,7 @@ package struct WebSocketTransport: Transport {
     self.url = url
     self.headers = headers
     var configuration = WebSocketClient.Configuration()
-    // What is to be sent is bounded by the client, which keeps it until it is acknowledged. A connection that closed
+    // The client bounds what it sends, and keeps it until it is acknowledged. A connection that closed
     // because of it would send the same again on the next one.
     configuration.connection.maximumOutboundBytes = .max
     self.configuration = configuration
