@@ -56,6 +56,11 @@ final class ScopeHost: ContentHost, ContentMemory {
     var problems: [String] = []
     /// The limit because of which all was rejected after it was judged.
     var exceeded: ServerLimit?
+
+    /// The replies to keep with the decision: none if the change set has a sequence and each reply accepts a fragment as it is.
+    var keptReplies: [FragmentReply] {
+      item != nil && replies.allSatisfy(\.isPlain) ? [] : replies
+    }
   }
 
   /// The conditions under which clients may change the scope.

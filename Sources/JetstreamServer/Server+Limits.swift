@@ -86,6 +86,13 @@ extension Server.Configuration {
     /// client that sends a change set to the scope is left unread. Nothing is lost: the log is tried again every second,
     /// and all goes on where it was. Changes of the app's own models are not held back.
     public var unstoredBytes: Int? = 16 << 20
+    /// The size of the decisions on one client's change sets of one scope that the client has not said it knows, in bytes:
+    /// about 150 for each change set, and about 100 more for each of its fragments if one of them was rejected or changed.
+    /// The server keeps them, in memory and in the log, so that the client learns them whenever it comes back. The session
+    /// of a client that sends more beyond that ends with `too-many-decisions`; the client begins another one, in which it
+    /// says what it knows. A client of this package says so with each change set. From 64 MiB for all clients of a scope
+    /// on, the server forgets those for absent clients with the largest ones.
+    public var unknownDecisionBytes: Int? = 16 << 20
     /// The most resident memory that the process should have, in bytes. The server looks once a second: from the second
     /// look in a row that finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are
     /// closed, and change sets that add models, or make values or collections longer, are refused with `short-of-memory`;

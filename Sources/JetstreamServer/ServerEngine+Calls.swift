@@ -111,7 +111,7 @@ extension ServerEngine {
     let decision = call.submitter.author.map {
       ScopeRecord.Decision(
         client: $0.client, number: $0.number, checksum: call.checksum,
-        fragmentReplies: result.replies, outcome: result.outcome)
+        fragmentReplies: result.keptReplies, outcome: result.outcome)
     }
     host.keep(result.item, result.set, isRemote: true, decision)
     call.subscription.map(noteUnstored)

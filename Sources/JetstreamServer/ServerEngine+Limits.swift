@@ -12,6 +12,13 @@ extension ServerEngine {
     return error
   }
 
+  /// Ends a session that has exceeded a limit. Its client begins another one.
+  func endOverLimit(_ session: ServerSession, _ limit: ServerLimit) {
+    let error = reached(limit)
+    warn(of: session, "\(error.message); the session ends")
+    end(session, code: 4097, reason: CloseReason.text(error))
+  }
+
   // MARK: Rates
 
   /// Charges what a session has sent to its rates; see ``ClientTraffic``.

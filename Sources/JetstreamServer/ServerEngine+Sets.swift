@@ -29,9 +29,13 @@ extension ServerEngine {
     let (text, checksum) = sync.checkedText()
     switch host.clients.verdict(of: client, on: number, checksum: checksum) {
     case .new:
+      guard host.clients.hasRoom(for: client, clientLimit) else {
+        return endOverLimit(session, .unknownDecisionBytes)
+      }
       submit(arrival, as: text, to: subscription, by: (client, number, checksum))
     case .decided(let replies, let outcome):
       // The change set has its sequence already: nothing is applied here.
+      let replies = replies.isEmpty ? sync.fragments.map { _ in FragmentReply() } : replies
       reply(
         to: sync, of: session, on: subscription,
         ScopeHost.Result(replies: replies, effective: [], outcome: outcome))
@@ -86,7 +90,7 @@ extension ServerEngine {
     let decision = author.map {
       ScopeRecord.Decision(
         client: $0.client, number: $0.number, checksum: $0.checksum,
-        fragmentReplies: result.replies)
+        fragmentReplies: result.keptReplies)
     }
     host.keep(result.item, result.set, isRemote: true, decision)
   }
@@ -109,9 +113,17 @@ extension ServerEngine {
 
   /// Drops the clients that were seen least recently, if there are too many.
   func trimClients(of host: ScopeHost) {
-    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
+    host.clients.trim(to: clientLimit) { [sessions] in
       Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
     }
+  }
+
+  /// The bounds of what each scope keeps of its clients.
+  var clientLimit: ClientTable.Limit {
+    ClientTable.Limit(
+      clients: configuration.rememberedClients,
+      bytesPerClient: configuration.limits.unknownDecisionBytes,
+      bytes: configuration.rememberedDecisionBytes)
   }
 
   /// Reports the reasons for which rules could not decide.

@@ -95,6 +95,8 @@ final class SimulatedClient {
     configuration.highestVersion = version
     configuration.limits.acknowledgeAfter.messages = limits.acknowledgeAfter
     configuration.limits.sendWindow.messages = limits.sendWindow
+    configuration.limits.decisionsPerRecord = limits.decisionsPerRecord
+    configuration.limits.unknownDecisions = limits.unknownDecisions
     configuration.limits.ownWrites = limits.ownWrites
     configuration.limits.departedModels = limits.departedModels
     configuration.limits.pausedLimit.messages = limits.pausedMessages

@@ -15,6 +15,8 @@ final class SimulatedOutbox {
   private enum About {
     case made(Int, UUID)
     case decided(Int)
+    case known([Int])
+    case forgotten(after: Int)
     case discarded([ConflictName])
     /// A confirmed state in this epoch of the server.
     case base(epoch: String?)
@@ -108,6 +110,8 @@ final class SimulatedOutbox {
       switch record {
       case .made(let number, let set): .made(number, set.id)
       case .decided(let decided): .decided(decided.number)
+      case .known(let decisions): .known(decisions.map(\.number))
+      case .forgotten(let number): .forgotten(after: number)
       case .base(let base): .base(epoch: base.position?.epoch)
       case .discarded(let names): .discarded(names)
       default: nil
@@ -149,7 +153,7 @@ final class SimulatedOutbox {
       switch entry.about {
       case .made(let number, let set): open.append((number, set))
       case .decided(let number): open.removeAll { $0.number == number }
-      case .discarded, .base, nil: break
+      case .known, .forgotten, .discarded, .base, nil: break
       }
     }
     return open.map(\.set)
@@ -172,7 +176,7 @@ final class SimulatedOutbox {
         guard let name = names[number], let (set, lost) = set(name) else { continue }
         losses += lost.map { KnownLoss(set: set, loss: $0, ownRoot: ownRoot ?? "") }
       case .discarded(let names): for name in names { losses.discard(name, root: root) }
-      case .base, nil: break
+      case .known, .forgotten, .base, nil: break
       }
     }
     return losses
@@ -204,11 +208,20 @@ final class SimulatedOutbox {
   func keptDecisions(now: Duration) -> Int {
     let safe = log.durable(now: now)
     var open: Set<Int> = []
+    var known: Set<Int> = []
     for (place, entry) in entries.enumerated() {
       switch entry.about {
       case .made(let number, _): open.insert(number)
-      case .decided(let number) where place < safe: open.remove(number)
-      case .decided, .discarded, .base, nil: break
+      case .decided(let number) where place < safe:
+        open.remove(number)
+        known.remove(number)
+      case .known(let numbers) where place < safe:
+        known.formUnion(numbers)
+        open.subtract(numbers)
+      case .forgotten(let number):
+        open.formUnion(known.filter { $0 > number })
+        known = known.filter { $0 <= number }
+      case .decided, .known, .discarded, .base, nil: break
       }
     }
     return (open.min() ?? lastNumber + 1) - 1

@@ -115,6 +115,7 @@ final class SimulatedServer {
     configuration.streamLimit.leastBytes = limits.streamBytes
     configuration.streamLimit.states = limits.streamStates
     configuration.rememberedClients = limits.rememberedClients
+    configuration.limits.unknownDecisionBytes = limits.unknownDecisionBytes
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.readingTime = .milliseconds(Simulation.Times.reading)
     configuration.handshakeTimeout = .milliseconds(handshake)

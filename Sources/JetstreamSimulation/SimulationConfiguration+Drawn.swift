@@ -46,6 +46,8 @@ extension SimulationConfiguration {
     if slicing.chance(0.5) { configuration.limits.sliceSize = slicing.number(in: 1...6) }
     var leaving = SimulationRandom(seed: seed, branch: 28)
     if leaving.chance(0.5) { configuration.limits.departedModels = leaving.number(in: 0...8) }
+    var deciding = SimulationRandom(seed: seed, branch: 29)
+    configuration.limits.drawDecisions(&deciding)
     configuration.opening = 0.4
     configuration.closings = random.pick(from: [0, 0.01, 0.05])!
     if random.chance(0.4) {
@@ -101,6 +103,13 @@ extension SimulationConfiguration.Limits {
       limits.streamWindow = limits.acknowledgeAfter + random.number(in: 0...8)
     }
     return limits
+  }
+
+  /// Draws the limits on the decisions that a client does not say it knows.
+  fileprivate mutating func drawDecisions(_ random: inout SimulationRandom) {
+    if random.chance(0.4) { decisionsPerRecord = random.number(in: 1...8) }
+    if random.chance(0.4) { unknownDecisions = decisionsPerRecord + random.number(in: 0...8) }
+    if random.chance(0.3) { unknownDecisionBytes = random.number(in: 200...4_000) }
   }
 }
 

@@ -30,6 +30,13 @@ extension SimulationConfiguration {
     /// The size of the slices in which the server judges a change set of more than two of them, in fragments, operations and
     /// elements.
     public var sliceSize = 1_000
+    /// The size of the decisions, in bytes, that the server keeps for a client until it says that it knows them; nil for any.
+    public var unknownDecisionBytes: Int?
+    /// The number of decisions on change sets whose places it has not reached that a client leaves to one record.
+    public var decisionsPerRecord = 2
+    /// The number of decisions that a client makes the server keep at most. It must not be smaller than
+    /// ``decisionsPerRecord``.
+    public var unknownDecisions = 10_000
     /// The number of its own change sets that a client remembers, to notice when others overwrite
     /// them.
     public var ownWrites = 256

@@ -175,6 +175,11 @@ extension SimulationRun {
     guard let client = clientsByID[decision.client],
       let (set, _) = client.allSets.first(where: { $0.set.place + 1 == decision.number })
     else { return report(.messages, "The server has decided what no client has sent: \(decision)") }
+    var decision = decision
+    // No replies stand for the plain acceptance of each fragment.
+    if decision.fragmentReplies.isEmpty {
+      decision.fragmentReplies = set.sent.map { _ in FragmentReply() }
+    }
     if set.isCall { return acceptCall(set, decision, doing: effective) }
     accept(
       set, of: client, set.sent, decision.fragmentReplies.map { $0.error == nil },

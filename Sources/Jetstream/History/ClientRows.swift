@@ -58,7 +58,7 @@ struct ClientRows {
     case .together(let records): for record in records { apply(record) }
     case .decided(let decided): conclude(decided)
     case .base(let base): receive(base)
-    case .discarded: break
+    case .known, .forgotten, .discarded: break
     }
   }
 

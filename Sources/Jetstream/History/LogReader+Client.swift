@@ -71,7 +71,7 @@ extension LogReader {
         result.append((line.sequence, set.with(decided.effective ?? accepted, undo: [])))
       case .named(_, let root): roots.insert(root)
       case .base(let base): roots.insert(base.root)
-      case .discarded, nil: break
+      case .known, .forgotten, .discarded, nil: break
       }
     }
     return (result + pending.sorted { $0.key < $1.key }.map(\.value), roots)

@@ -97,7 +97,7 @@ private struct UndoReplay {
       guard let set = sets.removeValue(forKey: decided.number) else { return }
       let rejected = zip(set.fragments, decided.replies).filter { $0.1.error != nil }.map(\.0)
       if !rejected.isEmpty { _ = stacks.reject(rejected, of: set.id) }
-    case .confirmed, .together, .discarded: break
+    case .confirmed, .together, .known, .forgotten, .discarded: break
     }
   }
 }

@@ -72,6 +72,12 @@ extension ClientEngine {
     /// has not acknowledged. The rest is sent when there is room again, so that neither side has to keep all of it
     /// at once.
     package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
+    /// The most decisions about the change sets of one scope that a server of version 2 has to keep because the client has
+    /// not said that it knows them. The rest is sent when their records are durable. It must not be smaller than
+    /// ``decisionsPerRecord``.
+    package var unknownDecisions = 10_000
+    /// The number of decisions on change sets whose places in the server's order are not reached that have one record.
+    package var decisionsPerRecord = 64
     /// The most bytes that a message may have: the default limit of servers. The client itself rejects a change set
     /// that takes more.
     package var maximumMessageBytes = 16 << 20

@@ -6,7 +6,7 @@ extension ClientEngine {
   package func leave(_ scope: Scope, now: Duration) -> [ChangeSet]? {
     self.now = now
     guard let replica = replica(of: scope) else { return nil }
-    let undecided = replica.pending.filter { $0.decision == nil }.map(\.set)
+    let undecided = replica.pending.filter { !$0.isDecided }.map(\.set)
     if let scopeIndex = replica.session.scopeIndex {
       tellLeft(scopeIndex, in: replica.session.channel)
     }
@@ -42,7 +42,7 @@ extension ClientEngine {
   /// Stops syncing a scope that the server says does not exist, or no longer exists. Its pending change sets stay
   /// visible, go to the ledger of conflicts, and stay in the log.
   func lose(_ replica: Replica, _ error: WireError) {
-    let count = replica.pending.count { $0.decision == nil }
+    let count = replica.pending.count { !$0.isDecided }
     diagnose(
       .error, .scope, scope: replica.scope,
       "is no longer synced: \(error)"

@@ -256,11 +256,14 @@ extension ClientEngine {
 
   /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
   private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> UnsendableSet? {
-    let (version, window) = (session.version, configuration.limits.sendWindow)
+    let (version, limits) = (session.version, configuration.limits)
     let channel = replica.session.channel
     return replica.sendWaiting(
-      seen: seen, limit: configuration.limits.maximumMessageBytes,
-      while: { session.hasRoom(in: channel, behind: $0, limit: window) }
+      seen: seen, limit: limits.maximumMessageBytes,
+      while: {
+        $1 < limits.unknownDecisions
+          && session.hasRoom(in: channel, behind: $0, limit: limits.sendWindow)
+      }
     ) { entry, fragments in
       let set = entry.set
       let fragments = replica.dialect.dateForm.applied(to: fragments, in: replica.scope)

@@ -129,6 +129,7 @@ package final class ClientEngine {
       departedModels: configuration.limits.departedModels,
       mode: mode, dialect)
     replica.delegate = self
+    replica.journal.decisionsPerRecord = configuration.limits.decisionsPerRecord
     return replica
   }
 

@@ -208,6 +208,7 @@ extension ReplicaHistory.Undecided {
       try ScopePosition(json: json)
     }
     self.init(number: number, set: try ChangeSet(json: json), basis: basis)
+    if let json = object["decision"] { decision = try ScopeStanding.Decision(json: json) }
     guard let list = object["counters"] else { return }
     guard case .array(let elements) = list else { throw .missing(field: "counters") }
     for element in elements {
@@ -224,6 +225,7 @@ extension ReplicaHistory.Undecided {
     }
     object["number"] = .integer(Int64(number))
     if let basis { object["basis"] = .object(basis.json) }
+    if let decision { object["decision"] = decision.json }
     if !counters.isEmpty {
       let elements = counters.map { key, value -> JSONValue in
         ["model": .string(key.uuid.wireText), "name": .string(key.name), "value": value]

@@ -89,7 +89,7 @@ extension Replica {
   /// Reduces undecided initial content when the server's first state has arrived: only the properties for which that
   /// state has no content stay visible and are sent.
   func dropInitialContent(where state: SyncFragment) {
-    guard let at = pending.firstIndex(where: { $0.set.isInitialContent && $0.decision == nil })
+    guard let at = pending.firstIndex(where: { $0.set.isInitialContent && !$0.isDecided })
     else { return }
     let entry = pending[at]
     let schema = scope.schema(of: state)

@@ -14,10 +14,10 @@ struct PendingEntry {
   var record = 0
   /// The time at which the change set was made, or restored.
   var madeAt: Duration
-  /// The server's decision, while the replica has not reached the change set's sequence.
-  var decision: [FragmentReply]?
-  /// The outcome of the procedure that the change set calls, likewise.
-  var outcome: CallOutcome?
+  private var known: Known?
+
+  /// The server's decision. Boxed, since most pending change sets have none.
+  private indirect enum Known { case decision(ScopeStanding.Decision) }
 
   init(
     number: Int, _ shared: PendingChangeSet, basis: ScopePosition?, record: Int = 0,
@@ -47,13 +47,22 @@ struct PendingEntry {
     set { carrier = newValue ?? 0 }
   }
 
+  /// The server's decision, while the replica has not reached the change set's sequence.
+  var decision: ScopeStanding.Decision? {
+    get { if case .decision(let decision)? = known { decision } else { nil } }
+    set { known = newValue.map(Known.decision) }
+  }
+
+  /// True once the server has decided the change set.
+  var isDecided: Bool { known != nil }
+
   /// The replies to apply when the replica reaches the change set's sequence. If the server has forgotten its
   /// decision, it sends none; then the arrival of the change set shows that it was accepted.
   var repliesAtPlace: [FragmentReply] {
-    guard let decision, !decision.isEmpty else {
+    guard let decision, !decision.fragmentReplies.isEmpty else {
       return replies()
     }
-    return decision
+    return decision.fragmentReplies
   }
 
   /// Returns the failure of the procedure that the change set calls; nil if it calls none.

@@ -9,6 +9,8 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   private(set) var sentCount = 0
   /// The number of change sets that the server has decided but whose sequence the replica has not reached.
   private(set) var decidedCount = 0
+  /// The number of change sets, from the first one on, whose decisions stay known when the session is lost.
+  private(set) var keptCount = 0
   /// The number of the last change set that was made; 0 if none was.
   var lastNumber = 0
   /// The numbers of those that call procedures with arguments: their changes are guesses.
@@ -26,6 +28,9 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
 
   /// The number up to which all change sets are decided and reached.
   var concludedNumber: Int { first.map { $0.number - 1 } ?? lastNumber }
+
+  /// The number up to which all change sets are concluded, or their decisions kept.
+  var knownNumber: Int { keptCount < count ? self[keptCount].number - 1 : lastNumber }
 
   /// True if the server has decided a part of a change set.
   var isPartlyDecided: Bool { splits.values.contains { !$0.decided.isEmpty } }
@@ -50,8 +55,21 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     return low < sentCount && self[low].messageIndex == messageIndex ? low : nil
   }
 
-  /// Returns the place of the change set with a number; nil if it is not pending.
-  func place(of number: Int) -> Int? { firstIndex { $0.number == number } }
+  /// Returns the place of the change set with a number; nil if it is not pending. Cost: O(log n).
+  func place(of number: Int) -> Int? {
+    let place = place(after: number - 1)
+    return place < count && self[place].number == number ? place : nil
+  }
+
+  /// Returns the place of the first change set with a higher number; the end if there is none. Cost: O(log n).
+  func place(after number: Int) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].number > number { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
 
   /// Returns the number for a new change set.
   mutating func takeNumber() -> Int {
@@ -63,21 +81,35 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   mutating func noteSent(upTo place: Int) { sentCount = Swift.max(sentCount, place + 1) }
 
   /// Notes the server's decision about a change set whose sequence is not reached.
-  mutating func decide(_ place: Int, _ replies: [FragmentReply], _ outcome: CallOutcome? = nil) {
-    if self[place].decision == nil { decidedCount += 1 }
-    self[place].decision = replies
-    self[place].outcome = outcome
+  mutating func decide(_ place: Int, _ decision: ScopeStanding.Decision) {
+    if !self[place].isDecided { decidedCount += 1 }
+    self[place].decision = decision
   }
 
-  /// Makes all change sets wait to be sent again.
+  /// Keeps the decision about a change set beyond the session, if those about all before it are kept.
+  mutating func keep(_ place: Int) {
+    if place == keptCount { keptCount += 1 }
+  }
+
+  /// Forgets the kept decisions about all change sets above a number: they wait to be sent again. Returns false if there are
+  /// none, or once change sets behind them were sent in this session.
+  mutating func forgetDecisions(after number: Int) -> Bool {
+    let first = place(after: number)
+    guard first < keptCount, sentCount == keptCount else { return false }
+    for place in first..<keptCount { self[place].decision = nil }
+    decidedCount -= keptCount - first
+    (sentCount, keptCount) = (first, first)
+    return true
+  }
+
+  /// Makes all change sets wait to be sent again, but for those whose decisions are kept.
   mutating func returnToWaiting() {
-    (sentCount, decidedCount) = (0, 0)
+    (sentCount, decidedCount) = (keptCount, keptCount)
     splits = splits.filter { !$0.value.decided.isEmpty }
     for number in splits.keys { splits[number]!.sessionEnded() }
     for place in indices {
       self[place].messageIndex = nil
-      self[place].decision = nil
-      self[place].outcome = nil
+      if place >= keptCount { self[place].decision = nil }
     }
   }
 
@@ -86,8 +118,11 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     if entry.set.arguments != nil { calls.insert(entry.number) }
   }
 
-  /// Cost: O(n) in the sets behind the place.
-  mutating func insert(_ entry: PendingEntry, at place: Int) {
+  /// Inserts a change set that is not decided, in a queue of which nothing was sent. Cost: O(n) in the sets behind it.
+  mutating func insert(_ entry: PendingEntry) {
+    // What is behind it cannot be decided, whatever a log says.
+    _ = forgetDecisions(after: entry.number)
+    let place = place(after: entry.number)
     entries.insert(entry, at: head + place)
     if entry.set.arguments != nil { calls.insert(entry.number) }
   }
@@ -96,7 +131,8 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   mutating func remove(at place: Int) -> PendingEntry {
     let entry = self[place]
     if place < sentCount { sentCount -= 1 }
-    if entry.decision != nil { decidedCount -= 1 }
+    if place < keptCount { keptCount -= 1 }
+    if entry.isDecided { decidedCount -= 1 }
     if !calls.isEmpty { calls.remove(entry.number) }
     guard place == 0 else {
       entries.remove(at: head + place)
@@ -114,13 +150,13 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   }
 
   mutating func removeAll() {
-    (entries, head, sentCount, decidedCount, calls) = ([], 0, 0, 0, [])
+    (entries, head, sentCount, decidedCount, keptCount, calls) = ([], 0, 0, 0, 0, [])
   }
 
   /// Returns a description of every broken invariant; for tests.
   func brokenInvariants() -> [String] {
     var broken: [String] = []
-    let sent = map { $0.messageIndex != nil || $0.decision != nil }
+    let sent = map { $0.messageIndex != nil || $0.isDecided }
     if sent.prefix(sentCount).contains(false) || sent.dropFirst(sentCount).contains(true) {
       broken.append("\(sentCount) sets should be sent, but \(sent)")
     }
@@ -128,9 +164,12 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     if carriers != carriers.sorted() {
       broken.append("the sets were sent in messages \(carriers)")
     }
-    let decided = count { $0.decision != nil }
+    let decided = count { $0.isDecided }
     if decided != decidedCount {
       broken.append("\(decidedCount) sets should be decided, but \(decided) are")
+    }
+    if prefix(keptCount).contains(where: { $0.decision?.sequence == nil }) {
+      broken.append("\(keptCount) sets should have a decision with a sequence")
     }
     let numbers = map(\.number)
     if zip(numbers, numbers.dropFirst()).contains(where: { $0 >= $1 })

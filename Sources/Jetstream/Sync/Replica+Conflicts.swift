@@ -5,7 +5,7 @@ extension Replica {
   /// Returns the conflicts of all undecided change sets, as if the server had rejected them with `error`.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     conflicts(
-      pending.filter { $0.decision == nil }.flatMap { entry in
+      pending.filter { !$0.isDecided }.flatMap { entry in
         entry.set.fragments.indices.flatMap {
           lost(at: $0, of: entry.set, by: FragmentReply(error: error), cause: nil)
         }

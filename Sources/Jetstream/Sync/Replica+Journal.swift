@@ -28,6 +28,25 @@ extension Replica {
     journal.noteDecided(upTo: pending.concludedNumber)
   }
 
+  /// Keeps the decision about a change set whose place in the server's order is not reached: if the session is lost, the
+  /// replica still knows it, and the server need not.
+  func keepDecision(at place: Int) {
+    pending.keep(place)
+    guard journal.isKept, !journal.isRestoring else { return }
+    let unrecorded = pending[pending.place(after: journal.recorded)..<pending.keptCount]
+    let isLarge = unrecorded.last?.decision?.fragmentReplies.allSatisfy(\.isPlain) == false
+    guard unrecorded.count >= journal.decisionsPerRecord || isLarge else { return }
+    keep(.known(unrecorded.compactMap(\.decision)))
+    journal.noteDecided(upTo: pending.knownNumber)
+  }
+
+  /// Forgets the kept decisions about the change sets above a number, which the server does not know any more.
+  func forgetDecisions(after number: Int) {
+    guard pending.forgetDecisions(after: number) else { return }
+    keep(.forgotten(after: number))
+    journal.noteForgotten(after: number)
+  }
+
   /// The history from which another process could continue. Reading it seals the collected local changes. Nil before
   /// the first full state, and in the middle of a step, when the state is not what the records until now amount to.
   ///
@@ -47,8 +66,10 @@ extension Replica {
       client: request.clientID, root: root.uuid, nextNumber: pending.lastNumber + 1,
       base: ReplicaBase(position: progress.position, root: root.uuid, fragments: confirmed.state),
       conflicts: scope.conflicts.items, writes: losses.ownWrites.remaining)
-    history.pending = pending.map {
-      .init(number: $0.number, set: $0.set, basis: $0.basis, counters: counters(in: $0))
+    history.pending = pending.enumerated().map { at, entry in
+      .init(
+        number: entry.number, set: entry.set, basis: entry.basis, counters: counters(in: entry),
+        decision: at < pending.keptCount ? entry.decision : nil)
     }
     history.departed = confirmed.departed
     history.authors = overlay.authors
@@ -105,6 +126,7 @@ extension Replica {
     }
     for entry in history.pending {
       redo(entry.set, number: entry.number, basis: entry.basis, counters: entry.counters)
+      if let decision = entry.decision { redo(decision) }
     }
     if !history.pending.isEmpty { showPending(Set(overlay.keys)) }
     overlay.authors = history.authors
@@ -112,7 +134,7 @@ extension Replica {
     losses.ownWrites.restore(history.writes)
     for record in history.records { try redo(record) }
     finishBatch()
-    noteDecided()
+    journal.noteDecided(upTo: pending.knownNumber)
     // Changes that observers made while the log was read come after all of it.
     for entry in pending where entry.number > last { scope.conflicts.settle(by: entry.set) }
     let next = pending.lazy.map(\.shared).first { $0.isPending }
@@ -129,11 +151,13 @@ extension Replica {
     if !progress.hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
   }
 
-  /// Takes another client identity under which change sets are numbered from now on, and records it.
+  /// Takes another client identity under which change sets are numbered from now on, and records it. The server knows no
+  /// decisions about that client.
   func takeNewName(_ client: UUID) {
     request.clientID = client
     guard let root = scope.root else { return }
     keep(.named(client: client, root: root.uuid))
+    forgetDecisions(after: 0)
   }
 
   private func redo(_ record: ReplicaRecord) throws(ScopeError) {
@@ -153,11 +177,23 @@ extension Replica {
       beginBatch()
       conclude(
         at, decided.replies, effective: decided.effective, sequence: decided.sequence)
+    case .known(let decisions): for decision in decisions { redo(decision) }
+    case .forgotten(let number): _ = pending.forgetDecisions(after: number)
     case .base(let base): try receive(base)
     case .discarded(let names):
       finishBatch()
       scope.conflicts.remove(Set(names))
     }
+  }
+
+  /// Restores the decision about a change set whose place is not reached.
+  private func redo(_ decision: ScopeStanding.Decision) {
+    guard let at = pending.place(of: decision.number), at == pending.keptCount,
+      progress.isBefore(decision.sequence)
+    else { return }
+    pending.decide(at, decision)
+    pending.noteSent(upTo: at)
+    keepDecision(at: at)
   }
 
   private func receive(_ base: ReplicaBase) throws(ScopeError) {
@@ -194,10 +230,9 @@ extension Replica {
       }
     }
     overlay.noteAdditions(set.fragments, of: number) { knownProperty($0) }
-    let at = pending.firstIndex { $0.number > number } ?? pending.endIndex
     let entry = PendingEntry(
       number: number, PendingChangeSet(set), basis: basis, madeAt: scope.ticker.now)
-    pending.insert(entry, at: at)
+    pending.insert(entry)
     for fragment in set.fragments { graveyard.update(fragment) }
     let report = scope.apply(
       set.fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })

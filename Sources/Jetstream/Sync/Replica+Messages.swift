@@ -65,7 +65,7 @@ extension Replica {
       if let number, let at = pending.place(of: number) {
         conclude(
           at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence,
-          pending[at].outcome)
+          pending[at].decision?.outcome)
       } else {
         journal.note(confirmed: .confirmed(fragments, sequence: sequence, origin: origin))
         noteOverwritten(by: fragments, origin)
@@ -76,7 +76,7 @@ extension Replica {
       }
     case .reply(let messageIndex, let replies, let sequence, let effective, let outcome):
       if progress.hasGap(before: sequence) {
-        return noteDecision(of: messageIndex, replies, outcome)
+        return noteDecision(of: messageIndex, replies, outcome, at: sequence)
       }
       if session.procedures.begin(at: messageIndex) { return }
       beginBatch()
@@ -108,7 +108,7 @@ extension Replica {
   /// the change set: the message with the decision is lost.
   private func lacksDecision(of number: Int?) -> Bool {
     guard let number, let at = pending.place(of: number) else { return false }
-    return pending[at].decision == nil
+    return !pending[at].isDecided
   }
 
   /// Adds a full state to the batch: it becomes the base of properties that pending change sets cover, and the value

@@ -27,6 +27,10 @@ extension Replica {
       if !session.isTaking { session.hasMissed = true }
       session.needsState = false
     }
+    // What it has decided of another history, or has lost, it decides again.
+    if !progress.continues(standing.position) || !standing.isForgotten {
+      forgetDecisions(after: standing.decided)
+    }
     guard standing.resumes else { return session.stateStanding = standing }
     session.acknowledged = since
     beginBatch()
@@ -34,11 +38,12 @@ extension Replica {
       guard let at = pending.place(of: decision.number) else { continue }
       // A frame of a process that is gone may have delivered the change set when this process had its session: the
       // server then sent it like another client's change set, and its sequence is applied already.
-      if decision.sequence ?? 0 <= progress.sequence {
-        conclude(at, decision.fragmentReplies, effective: [], decision.outcome)
-      } else {
-        pending.decide(at, decision.fragmentReplies, decision.outcome)
+      if progress.isBefore(decision.sequence) {
+        pending.decide(at, decision)
         pending.noteSent(upTo: at)
+        keepDecision(at: at)
+      } else {
+        conclude(at, decision.fragmentReplies, effective: [], decision.outcome)
       }
     }
     if tell != .nothing || standing.isForgotten { noteHistory(of: standing) }
@@ -47,11 +52,18 @@ extension Replica {
 
   /// Notes the server's decision about the change set of a message, while earlier changes in the server's order have
   /// not been applied.
+  ///
+  /// - Parameter sequence: the place of the change set behind these; nil if they are not known to be missing.
   func noteDecision(
-    of messageIndex: Int, _ replies: [FragmentReply], _ outcome: CallOutcome? = nil
+    of messageIndex: Int, _ replies: [FragmentReply], _ outcome: CallOutcome?,
+    at sequence: Int? = nil
   ) {
     guard let at = pending.place(sentIn: messageIndex) else { return }
-    pending.decide(at, replies, outcome)
+    pending.decide(
+      at,
+      ScopeStanding.Decision(
+        number: pending[at].number, fragmentReplies: replies, sequence: sequence, outcome: outcome))
+    if sequence != nil { keepDecision(at: at) }
   }
 
   /// Applies the decisions of a resume point whose state is about to be applied.
@@ -76,10 +88,13 @@ extension Replica {
     let decisions = Dictionary(
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     return pending.compactMap { entry in
-      guard entry.number <= standing.decided else { return nil }
+      // The reply to a change set without a sequence is handled in its turn, behind the resume point.
+      let kept = entry.decision.flatMap { $0.sequence == nil ? nil : $0 }
+      let known = decisions[entry.number] ?? kept
+      guard known != nil || entry.number <= standing.decided else { return nil }
       let accepted = entry.replies()
       var decision =
-        decisions[entry.number]
+        known
         ?? ScopeStanding.Decision(number: entry.number, fragmentReplies: accepted)
       // The server knows only that it was accepted.
       if decision.fragmentReplies.isEmpty, decision.sequence != nil {
@@ -90,7 +105,7 @@ extension Replica {
   }
 
   private func noteHistory(of standing: ScopeStanding) {
-    let isForgotten = standing.isForgotten && pending.contains { $0.messageIndex == nil }
+    let isForgotten = standing.isForgotten && pending.unsentCount > 0
     guard progress.takeLoss(at: standing.position, isForgotten: isForgotten) else { return }
     if delegate?.historyLoss == .discard { discardPending() }
     delegate?.report(.historyLost(scope))
@@ -100,7 +115,7 @@ extension Replica {
   private func discardPending() {
     let error = WireError(
       message: "The server has lost the history that the change belongs to", type: "history-lost")
-    for number in pending.filter({ $0.decision == nil && $0.messageIndex == nil }).map(\.number) {
+    for number in pending.filter({ !$0.isDecided && $0.messageIndex == nil }).map(\.number) {
       guard let at = pending.place(of: number) else { continue }
       conclude(
         at, pending[at].replies(error), effective: nil, pending[at].failure(error))

@@ -18,8 +18,9 @@ extension Replica {
       let entry = pending[0]
       let replies = pending.splits[entry.number]?.replies(missing: Self.notAnswered)
       conclude(
-        0, replies ?? entry.decision ?? entry.replies(Self.notAnswered), effective: nil,
-        entry.decision == nil ? entry.failure(Self.notAnswered) : entry.outcome)
+        0, replies ?? entry.decision?.fragmentReplies ?? entry.replies(Self.notAnswered),
+        effective: nil,
+        entry.isDecided ? entry.decision?.outcome : entry.failure(Self.notAnswered))
     }
   }
 
@@ -28,9 +29,13 @@ extension Replica {
     guard dialect.dropsUnreadable, let count = pending.place(sentIn: messageIndex) else { return }
     for at in (0..<count).reversed() {
       // Everything in front of a decided change set was decided with it.
-      guard pending[at].decision == nil else { return }
+      let entry = pending[at]
+      if entry.isDecided { return }
       pending.decide(
-        at, pending[at].replies(Self.notAnswered), pending[at].failure(Self.notAnswered))
+        at,
+        ScopeStanding.Decision(
+          number: entry.number, fragmentReplies: entry.replies(Self.notAnswered),
+          outcome: entry.failure(Self.notAnswered)))
     }
   }
 

@@ -33,7 +33,11 @@ package final class Replica {
   var reportedState: SyncState?
   /// The protocol as the session's server speaks it.
   var dialect: ReplicaDialect {
-    didSet { overlay.isOfValues = dialect.isOfValues }
+    didSet {
+      overlay.isOfValues = dialect.isOfValues
+      // A server of version 1 does not say where in its order a change set has its place.
+      if dialect.isOfValues { forgetDecisions(after: 0) }
+    }
   }
   var pending = PendingQueue()
   var overlay = PendingOverlay()
@@ -169,19 +173,20 @@ package final class Replica {
   }
 
   /// Sends the waiting change sets through `send`, which returns the message's index. Stops when `hasRoom` returns
-  /// false for the number of those that are on their way. `seen` is the index up to which the server's messages have
-  /// been applied.
+  /// false for the number of those that are on their way, and of those whose decisions the server has to keep. `seen` is
+  /// the index up to which the server's messages have been applied.
   ///
   /// - Returns: the size of the next change set, if it takes more than `limit` bytes and therefore was not sent.
   func sendWaiting(
-    seen: Int, limit: Int, while hasRoom: (Int) -> Bool,
+    seen: Int, limit: Int, while hasRoom: (_ open: Int, _ unknown: Int) -> Bool,
     _ send: (PendingEntry, [SyncFragment]) -> Int
   ) -> UnsendableSet? {
     guard session.hasState else { return nil }
     for at in pending.sentCount..<pending.count {
-      // Held decisions are not acknowledged, and the server keeps them, so they count towards the limit, too.
-      let count = pending.sentCount - (session.held.isEmpty ? pending.decidedCount : 0)
-      guard hasRoom(count) else { return nil }
+      // Decisions that are held are not acknowledged, and count like those that have not come.
+      let known = session.held.isEmpty ? pending.decidedCount : pending.keptCount
+      let unknown = dialect.isOfValues ? 0 : pending[at].number - 1 - decided
+      guard hasRoom(pending.sentCount - known, unknown) else { return nil }
       // Never send a change set before its record is durable.
       guard journal.hasStored(pending[at].record) else { return nil }
       if let unsendable = UnsendableSet(pending[at].set, limit: limit) { return unsendable }
@@ -225,6 +230,6 @@ package final class Replica {
 
   /// The number up to which the replica durably knows the outcomes of its change sets.
   var decided: Int {
-    journal.durablyDecided(upTo: pending.concludedNumber)
+    journal.durablyDecided(upTo: pending.knownNumber)
   }
 }

@@ -10,6 +10,8 @@ struct ReplicaJournal {
   var problem: String?
   /// True while the replica is restored from its records.
   var isRestoring = false
+  /// The number of decisions on change sets whose sequences are not reached that are left to one record.
+  var decisionsPerRecord = 64
   /// The number of steps whose record has been handed over but which are not complete.
   private var openSteps = 0
   /// The number of records that were made.
@@ -20,6 +22,9 @@ struct ReplicaJournal {
   private var safelyDecided = 0
   /// The decisions that are not durable, with the numbers of their records.
   private(set) var unsafeDecisions: [(record: Int, decided: Int)] = []
+
+  /// The number up to which the decisions about the replica's change sets have records.
+  var recorded: Int { unsafeDecisions.last?.decided ?? safelyDecided }
 
   /// True if there is a log.
   var isKept: Bool { store != nil }
@@ -74,9 +79,15 @@ struct ReplicaJournal {
   mutating func noteDecided(upTo number: Int) {
     if !isKept || isRestoring {
       safelyDecided = number
-    } else {
+    } else if number > recorded {
       unsafeDecisions.append((made, number))
     }
+  }
+
+  /// Notes that the decisions about the change sets above a number are not known any more.
+  mutating func noteForgotten(after number: Int) {
+    safelyDecided = min(safelyDecided, number)
+    unsafeDecisions = unsafeDecisions.map { ($0.record, min($0.decided, number)) }
   }
 
   /// Returns true if the first `count` records are durable.

@@ -31,6 +31,9 @@ struct ReplicaProgress {
     return sequence > position.sequence + 1
   }
 
+  /// Returns true if a sequence is not reached; false if there is none.
+  func isBefore(_ sequence: Int?) -> Bool { sequence.map { $0 > self.sequence } ?? false }
+
   /// Returns the sequence up to which the maker of a change set had seen the server's order; nil if its basis belongs
   /// to another history.
   func seen(with basis: ScopePosition) -> Int? {
@@ -78,7 +81,7 @@ struct ReplicaProgress {
 
   /// Returns true if the known position is part of the history that another one belongs to: the epoch is the same, and
   /// the sequence is not earlier than the known one was when the client has asked for it.
-  private func continues(_ other: ScopePosition) -> Bool {
+  func continues(_ other: ScopePosition) -> Bool {
     guard let position else { return false }
     return other.epoch == position.epoch && other.sequence >= min(position.sequence, requestedAt)
   }

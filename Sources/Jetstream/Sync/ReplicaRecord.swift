@@ -13,6 +13,10 @@ package enum ReplicaRecord: Sendable, Hashable {
   case together([ReplicaRecord])
   /// The server has decided a change set, and the replica has reached its sequence.
   case decided(Decided)
+  /// The server has decided change sets whose sequences the replica has not reached.
+  case known([ScopeStanding.Decision])
+  /// The server does not know the decisions any more that it had made about change sets with higher numbers.
+  case forgotten(after: Int)
   /// The server has sent the full state.
   case base(ReplicaBase)
   /// The app has discarded conflicts.
@@ -58,7 +62,7 @@ package struct ReplicaHistory: Sendable, Hashable {
   /// The records after the base, in order.
   package var records: [ReplicaRecord] = []
 
-  /// A change set that the server has not decided.
+  /// A change set that is not confirmed.
   package struct Undecided: Sendable, Hashable {
     package var number: Int
     package var set: ChangeSet
@@ -66,6 +70,8 @@ package struct ReplicaHistory: Sendable, Hashable {
     package var basis: ScopePosition?
     /// The values of counters right after the change set; only for a server of version 1.
     package var counters: [PropertyKey: JSONValue] = [:]
+    /// The server's decision, if the replica had not reached the change set's sequence.
+    package var decision: ScopeStanding.Decision?
   }
 
   package init(
@@ -87,11 +93,15 @@ extension ReplicaRecord {
   enum Kind {
     static let confirmed = LogKind("confirmed")
     static let decided = LogKind("decided")
+    static let known = LogKind("known")
+    static let forgotten = LogKind("forgotten")
     static let base = LogKind("base")
     static let discarded = LogKind("discarded")
 
     /// The kinds of records that a snapshot replaces.
-    static let all: Set<LogKind> = [.set, .replica, confirmed, decided, base, discarded]
+    static let all: Set<LogKind> = [
+      .set, .replica, confirmed, decided, known, forgotten, base, discarded,
+    ]
   }
 
   /// The record as a log keeps it.
@@ -128,6 +138,12 @@ extension ReplicaRecord {
         object["effective"] = .array(effective.map(\.json))
       }
       return RecordContent(Kind.decided, Array(JSONValue.object(object).text.utf8))
+    case .known(let decisions):
+      let json: JSONValue = ["decisions": .array(decisions.map(\.json))]
+      return RecordContent(Kind.known, Array(json.text.utf8))
+    case .forgotten(let number):
+      let json: JSONValue = ["after": .integer(Int64(number))]
+      return RecordContent(Kind.forgotten, Array(json.text.utf8))
     case .base(let base):
       var object: JSONObject = ["root": .string(base.root.wireText)]
       if let position = base.position { object["position"] = .object(position.json) }
@@ -174,6 +190,16 @@ extension ReplicaRecord {
           number: decision.number, replies: decision.fragmentReplies,
           effective: object["effective"] == nil ? nil : try object.fragments("effective"),
           sequence: decision.sequence))
+    case Kind.known:
+      guard case .array(let elements)? = object["decisions"] else {
+        throw .invalid(field: "decisions", problem: "should be an array")
+      }
+      var decisions: [ScopeStanding.Decision] = []
+      for element in elements { decisions.append(try ScopeStanding.Decision(json: element)) }
+      self = .known(decisions)
+    case Kind.forgotten:
+      guard let number = object["after"]?.wholeNumber else { throw .missing(field: "after") }
+      self = .forgotten(after: number)
     case Kind.discarded:
       guard case .array(let elements)? = object["conflicts"] else {
         throw .invalid(field: "conflicts", problem: "should be an array")

@@ -108,7 +108,7 @@ extension ClientEngine {
   /// Returns true if the server has decided all change sets of a scope up to a number.
   func isDecided(_ scope: Scope, upTo number: Int) -> Bool {
     guard let replica = replicas.first(where: { $0.scope === scope }) else { return false }
-    return replica.pending.prefix { $0.number <= number }.allSatisfy { $0.decision != nil }
+    return replica.pending.prefix { $0.number <= number }.allSatisfy { $0.isDecided }
   }
 
   private func state(of replica: Replica) -> SyncState {

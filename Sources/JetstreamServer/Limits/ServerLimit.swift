@@ -9,7 +9,7 @@ package enum ServerLimit: String, CaseIterable, Sendable {
   case modelsPerScope, bytesPerScope
   case changeSetsPerSecond, bytesPerSecond, changeSetsPerSecondInScope, bytesPerSecondInScope
   case fetchesPerSecond, fullStatesPerSecond, pingsPerSecond
-  case unreadBytes, unstoredBytes, residentBytes
+  case unreadBytes, unstoredBytes, unknownDecisionBytes, residentBytes
 
   /// The error with which the server refuses what exceeds the limit; nil if it refuses nothing.
   var error: WireError? {
@@ -39,6 +39,9 @@ package enum ServerLimit: String, CaseIterable, Sendable {
       WireError(message: "The change set is too large", type: "change-set-too-large")
     case .modelsPerScope, .bytesPerScope:
       WireError(message: "The scope is full", type: "scope-full")
+    case .unknownDecisionBytes:
+      WireError(
+        message: "Too many decisions are not known to the client", type: "too-many-decisions")
     case .residentBytes:
       WireError(
         message: "The server is short of memory", type: "short-of-memory",

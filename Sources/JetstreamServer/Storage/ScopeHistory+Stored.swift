@@ -164,7 +164,7 @@ extension ScopeHistory {
     }
     var client = ScopeHistory.Client(decided: Int(decided), checksum: checksum, decisions: [])
     for element in elements {
-      client.decisions.append(try ScopeStanding.Decision(json: element))
+      client.append(try ScopeStanding.Decision(json: element))
     }
     // Older logs have neither: the client may have been seen until the snapshot was made.
     client.seenAt = sequence

@@ -12,7 +12,8 @@ package struct ScopeRecord: Sendable, Hashable {
     package var number: Int
     /// The checksum of the change set, which tells it from another one with the same number.
     package var checksum: UInt32
-    /// The reply to each fragment, in their order.
+    /// The reply to each fragment, in their order; none if each fragment of a change set that has a sequence was accepted as
+    /// it is.
     package var fragmentReplies: [FragmentReply]
     /// The outcome of the procedure that was called; nil if none was.
     package var outcome: CallOutcome?
@@ -70,17 +71,38 @@ package struct ScopeHistory: Sendable, Equatable {
     /// The checksum of the change set with that number; 0 if it is not known.
     package var checksum: UInt32
     /// The decisions that the client may not know yet.
-    package var decisions: [ScopeStanding.Decision]
+    package private(set) var decisions: [ScopeStanding.Decision]
+    /// The approximate size in memory of all ``decisions``, in bytes.
+    package private(set) var bytes: Int
     /// The checksums of the change sets in ``decisions``, by number, as far as they are known.
     package var checksums: [Int: UInt32] = [:]
     /// The scope's sequence when the client was last seen.
     package var seenAt = 0
+    /// The number up to which the client has said that it knows the decisions; 0 after the server was started.
+    var known = 0
 
     /// Makes the decisions on one client's change sets.
     package init(decided: Int, checksum: UInt32, decisions: [ScopeStanding.Decision]) {
       self.decided = decided
       self.checksum = checksum
       self.decisions = decisions
+      bytes = decisions.reduce(0) { $0 + $1.roughSize }
+    }
+
+    /// Appends the decision on the next change set.
+    mutating func append(_ decision: ScopeStanding.Decision) {
+      decisions.append(decision)
+      bytes += decision.roughSize
+    }
+
+    /// Removes the first `count` decisions, with their checksums.
+    mutating func removeFirst(_ count: Int) {
+      // By places and no slice, which would make the array that is about to change a copy.
+      for at in 0..<count {
+        checksums[decisions[at].number] = nil
+        bytes -= decisions[at].roughSize
+      }
+      decisions.removeFirst(count)
     }
   }
 
@@ -196,15 +218,19 @@ extension ScopeRecord {
   var roughSize: Int {
     var size = 200 + (text?.bytes.count ?? fragments.reduce(0) { $0 + $1.roughSize })
     size += undo.reduce(0) { $0 + $1.roughSize }
-    for reply in decision?.fragmentReplies ?? [] {
-      size += 64 + (reply.error?.message.utf8.count ?? 0)
-    }
-    switch decision?.outcome {
-    case .output(let value): size += value.roughSize
-    case .failure(let error, let thrown):
-      size += error.message.utf8.count + (thrown?.roughSize ?? 0)
-    case nil: break
-    }
+    if let decision { size += FragmentReply.roughSize(decision.fragmentReplies, decision.outcome) }
     return size
+  }
+}
+
+extension ScopeStanding.Decision {
+  /// The approximate size of the decision in memory, in bytes.
+  var roughSize: Int { 150 + FragmentReply.roughSize(fragmentReplies, outcome) }
+}
+
+extension FragmentReply {
+  /// The approximate size of replies and an outcome in memory, in bytes.
+  fileprivate static func roughSize(_ replies: [FragmentReply], _ outcome: CallOutcome?) -> Int {
+    replies.reduce(outcome?.roughSize ?? 0) { $0 + 64 + $1.roughSize }
   }
 }

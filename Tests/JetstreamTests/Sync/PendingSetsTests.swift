@@ -22,7 +22,7 @@ struct PendingSetsTests {
         model.append(next)
       case 8:
         let place = Int.random(in: 0...model.count, using: &generator)
-        queue.insert(entry(next), at: place)
+        queue.insert(entry(next))
         model.insert(next, at: place)
       case 9 where !model.isEmpty:
         let place = Int.random(in: 0..<model.count, using: &generator)

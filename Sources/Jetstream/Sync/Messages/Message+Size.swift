@@ -10,10 +10,7 @@ extension Message {
         + (body.arguments?.roughSize ?? 0)
         + (body.text?.bytes.count ?? body.fragments.reduce(0) { $0 + $1.roughSize })
     case .scopeSyncReply(let body):
-      body.fragmentReplies.reduce(64 + (body.outcome?.json.roughSize ?? 0)) { sum, reply in
-        let error = reply.error.map { 24 + $0.message.utf8.count + ($0.type?.utf8.count ?? 0) }
-        return sum + 3 + (error ?? 0) + (reply.modifications.map(\.roughSize) ?? 0)
-      }
+      64 + (body.outcome?.roughSize ?? 0) + body.fragmentReplies.reduce(0) { $0 + $1.roughSize }
     case .sessionCreate(let body): 64 + body.params.roughSize
     case .scopeFetch(let body): 64 + body.name.utf8.count + body.params.roughSize
     case .sessionCreateReply, .scopeFetchReply, .scopeLeave: 128
@@ -22,7 +19,28 @@ extension Message {
         * body.differences.count
     }
   }
+}
 
+extension FragmentReply {
+  /// The approximate number of bytes that the reply takes on the wire.
+  package var roughSize: Int {
+    3 + (error?.roughSize ?? 0) + (modifications?.roughSize ?? 0)
+      + lost.reduce(0) { $0 + 4 + $1.utf8.count }
+  }
+}
+
+extension WireError {
+  fileprivate var roughSize: Int { 24 + message.utf8.count + (type?.utf8.count ?? 0) }
+}
+
+extension CallOutcome {
+  /// The approximate number of bytes that the outcome takes on the wire.
+  package var roughSize: Int {
+    switch self {
+    case .output(let value): 16 + value.roughSize
+    case .failure(let error, let thrown): 16 + error.roughSize + (thrown?.roughSize ?? 0)
+    }
+  }
 }
 
 extension SyncFragment {

@@ -1,0 +1,260 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+/// A client that does not apply what others change learns what becomes of its own change sets before it reaches them.
+@Suite("Decisions that a client keeps")
+struct KeptDecisionTests {
+  /// Makes a client that only pushes, and has applied everything up to sequence 1.
+  private func pushing() -> ScriptedServer {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 1))
+    server.engine.setMode(.pushOnly, of: server.scope, now: server.now)
+    _ = server.takeSent()
+    return server
+  }
+
+  /// Changes the name and the likes, and returns the message that says so.
+  private func edit(_ server: ScriptedServer, _ name: String) throws -> ScopeSync {
+    server.scope.modify {
+      server.canvas.name = name
+      server.canvas.likes += 1
+    }
+    return try #require(server.takeSyncs().last)
+  }
+
+  /// Decides a change set at a sequence: accepts a part of its one fragment.
+  private func decide(_ server: ScriptedServer, _ sync: ScopeSync, at sequence: Int) {
+    var reply = ScopeSyncReply(
+      replyTo: sync.index, fragmentReplies: [FragmentReply(lost: ["shapes"])])
+    reply.sequence = sequence
+    server.deliver([.scopeSyncReply(reply)])
+  }
+
+  /// The request for the scope that the client has sent last.
+  private func fetch(_ server: ScriptedServer) throws -> ScopeFetch {
+    try #require(
+      server.takeSent().compactMap { if case .scopeFetch(let fetch) = $0 { fetch } else { nil } }
+        .last)
+  }
+
+  private func grant(
+    _ server: ScriptedServer, _ fetch: ScopeFetch, at sequence: Int, decided: Int,
+    epoch: String = "e", resumes: Bool = true, isForgotten: Bool = false
+  ) {
+    var standing = ScopeStanding(
+      position: ScopePosition(epoch: epoch, sequence: sequence), resumes: resumes, decided: decided)
+    standing.isForgotten = isForgotten
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 1, replyTo: fetch.index, scopeIndex: 0, standing: standing)))
+  }
+
+  /// Tells a change set of the stream in the session that was granted last; of this client's own, its number.
+  private func tell(_ server: ScriptedServer, _ index: Int, at sequence: Int, number: Int? = nil) {
+    let fragment = SyncFragment(
+      .change, uuid: server.canvas.uuid, className: "Canvas",
+      properties: ["name": .string("\(sequence)")])
+    var sync = ScopeSync(index: index, scopeIndex: 0, fragments: [fragment])
+    (sync.sequence, sync.number) = (sequence, number)
+    server.receive(.scopeSync(sync))
+  }
+
+  @Test("They are told to the server, and known in the next session")
+  func nextSession() throws {
+    let server = pushing()
+    decide(server, try edit(server, "one"), at: 3)
+    #expect(try edit(server, "two").decided == 1)
+    server.loseSession()
+    let fetch = try fetch(server)
+    #expect(fetch.decided == 1)
+    // The server knows nothing more of it than that it is decided.
+    grant(server, fetch, at: 3, decided: 1)
+    let again = server.takeSyncs()
+    #expect(again.map(\.number) == [2] && server.canvas.name == "two")
+    #expect(server.engine.state(of: server.scope)?.decidedCount == 1)
+    #expect(server.engine.checkInvariants() == [])
+    server.engine.setMode(.realtime, of: server.scope, now: server.now)
+    let request = try self.fetch(server)
+    var standing = ScopeStanding(position: .init(epoch: "e", sequence: 3), resumes: true)
+    standing.decided = 1
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 2, replyTo: request.index, scopeIndex: 0, standing: standing)))
+    tell(server, 3, at: 2)
+    tell(server, 4, at: 3, number: 1)
+    #expect(server.engine.pendingCount == 1)
+    #expect(server.scope.conflicts.items.contains { $0.property == "shapes" })
+    #expect(server.engine.checkInvariants() == [])
+  }
+
+  @Test("A full state contains them, also when the server has forgotten the client")
+  func state() throws {
+    let server = pushing()
+    decide(server, try edit(server, "one"), at: 3)
+    server.loseSession()
+    grant(server, try fetch(server), at: 3, decided: 0, resumes: false, isForgotten: true)
+    let root = SyncFragment(
+      .change, uuid: server.canvas.uuid, className: "Canvas",
+      properties: ["name": "one", "likes": 1])
+    server.receive(
+      .scopeState(
+        ScopeState(index: 2, scopeIndex: 0, rootUUID: server.canvas.uuid, fragments: [root])))
+    #expect(server.engine.pendingCount == 0 && server.historyLosses == 0)
+    #expect(server.takeSyncs().isEmpty && server.canvas.likes == 1)
+  }
+
+  @Test("A server that has lost its history decides them again")
+  func lost() throws {
+    let server = pushing()
+    decide(server, try edit(server, "one"), at: 3)
+    server.loseSession()
+    grant(server, try fetch(server), at: 1, decided: 0, epoch: "other", resumes: false)
+    let root = SyncFragment(
+      .change, uuid: server.canvas.uuid, className: "Canvas", properties: ["name": .null])
+    server.receive(
+      .scopeState(
+        ScopeState(index: 2, scopeIndex: 0, rootUUID: server.canvas.uuid, fragments: [root])))
+    let again = server.takeSyncs()
+    #expect(again.map(\.number) == [1] && again.map(\.decided) == [0])
+    #expect(server.historyLosses == 1 && server.engine.pendingCount == 1)
+  }
+
+  @Test("A server of version 1 is sent them again")
+  func olderServer() throws {
+    let server = pushing()
+    decide(server, try edit(server, "one"), at: 3)
+    let root = SyncFragment(
+      .change, uuid: server.canvas.uuid, className: "Canvas", properties: ["name": .null])
+    server.replaceSession([root])
+    #expect(server.takeSyncs().count == 1 && server.engine.checkInvariants() == [])
+  }
+
+  // MARK: With a log
+
+  /// A client with a log in memory, which only pushes and has applied everything up to sequence 1.
+  private final class Logged {
+    let server = ScriptedServer()
+    private(set) var records: [ReplicaRecord] = []
+    private(set) var replica: Replica?
+
+    /// Begins with a history; nil for an empty log.
+    init(_ history: ReplicaHistory? = nil) throws {
+      replica = try server.engine.fetch(
+        server.scope, params: [:], mode: .pushOnly, history: history, now: .zero,
+        store: { [unowned self] in records.append($0) }, completion: { _ in })
+      server.connect()
+      server.open()
+      server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+      guard history == nil else { return }
+      server.grant(ScopePosition(epoch: "e", sequence: 1))
+      storeAll()
+      _ = server.takeSent()
+    }
+
+    /// Reports all records as durable.
+    func storeAll() { replica?.stored(records.count) }
+
+    /// The history that another process reads: that of all records.
+    func history() throws -> ReplicaHistory {
+      guard case .named(let client, let root)? = records.first else {
+        throw CocoaError(.coderReadCorrupt)
+      }
+      let read = try records.map {
+        try #require(
+          try ReplicaRecord($0.content.kind, json: JSONValue(parsing: $0.content.payload)))
+      }
+      #expect(read == records)
+      return ReplicaHistory(client: client, root: root, records: read)
+    }
+  }
+
+  @Test("The server is told of them once their records are durable, and another process knows them")
+  func durable() throws {
+    let first = try Logged()
+    decide(first.server, try editDurably(first, "one"), at: 3)
+    #expect(try editDurably(first, "two", storing: false) == nil)
+    let known = first.records.contains { if case .known = $0 { true } else { false } }
+    #expect(known)
+    first.storeAll()
+    #expect(first.server.takeSyncs().map(\.decided) == [1])
+
+    let second = try Logged(first.history())
+    let fetch = try fetch(second.server)
+    #expect(fetch.decided == 1)
+    #expect(second.server.engine.state(of: second.server.scope)?.decidedCount == 1)
+    #expect(second.server.engine.checkInvariants() == [])
+    grant(second.server, fetch, at: 3, decided: 1)
+    #expect(second.server.takeSyncs().map(\.number) == [2])
+  }
+
+  private func editDurably(
+    _ logged: Logged, _ name: String, storing: Bool = true
+  ) throws -> ScopeSync? {
+    logged.server.canvas.name = name
+    logged.server.scope.flush()
+    if storing { logged.storeAll() }
+    return logged.server.takeSyncs().last
+  }
+
+  private func decide(_ server: ScriptedServer, _ sync: ScopeSync?, at sequence: Int) {
+    guard let sync else {
+      Issue.record("The change set was not sent.")
+      return
+    }
+    decide(server, sync, at: sequence)
+  }
+
+  @Test("A snapshot contains them, and so does a log that goes on behind it")
+  func snapshot() throws {
+    let first = try Logged()
+    decide(first.server, try editDurably(first, "one"), at: 3)
+    first.storeAll()
+    let history = try #require(first.replica?.history)
+    #expect(history.pending.map(\.decision?.sequence) == [3])
+    let written = try history.pending.map { try ReplicaHistory.Undecided(json: $0.json) }
+    #expect(written == history.pending)
+    let second = try Logged(history)
+    #expect(try fetch(second.server).decided == 1)
+    #expect(second.server.engine.state(of: second.server.scope)?.decidedCount == 1)
+  }
+
+  @Test("What a server has lost is forgotten in the log, too")
+  func forgotten() throws {
+    let first = try Logged()
+    decide(first.server, try editDurably(first, "one"), at: 3)
+    first.storeAll()
+    first.server.loseSession()
+    grant(first.server, try fetch(first.server), at: 1, decided: 0, epoch: "other", resumes: false)
+    #expect(first.records.contains(.forgotten(after: 0)))
+    let second = try Logged(first.history())
+    #expect(try fetch(second.server).decided == 0)
+    #expect(second.server.engine.state(of: second.server.scope)?.unsentCount == 1)
+  }
+
+  @Test("A client sends no more than the server has to keep decisions for while its disk is slow")
+  func slowDisk() throws {
+    let client = try Logged()
+    client.server.engine.configuration.limits.unknownDecisions = 3
+    var sent: [ScopeSync] = []
+    for number in 1...5 {
+      client.server.canvas.name = "\(number)"
+      client.server.scope.flush()
+    }
+    let made = client.records.count
+    client.storeAll()
+    sent += client.server.takeSyncs()
+    #expect(sent.compactMap(\.number) == [1, 2, 3])
+    for (at, sync) in sent.enumerated() {
+      var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: [FragmentReply()])
+      reply.sequence = 2 + at
+      client.server.deliver([.scopeSyncReply(reply)])
+    }
+    // All three are confirmed, but another process would not know that.
+    #expect(client.server.engine.pendingCount == 2 && client.records.count > made)
+    #expect(client.server.takeSyncs().isEmpty)
+    client.storeAll()
+    #expect(client.server.takeSyncs().compactMap(\.number) == [4, 5])
+  }
+}
