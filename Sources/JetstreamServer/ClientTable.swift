@@ -3,16 +3,6 @@ import Jetstream
 
 /// The decisions on the change sets of the clients that used a scope most recently, by client.
 struct ClientTable {
-  /// The bounds of a table.
-  struct Limit {
-    /// The number of clients from which those are dropped that were seen least recently.
-    var clients: Int
-    /// The size of the decisions of each client from which no more are made; nil for any.
-    var bytesPerClient: Int?
-    /// The size of the decisions of all clients from which those are dropped that have the largest ones.
-    var bytes: Int
-  }
-
   /// The decisions of all clients, as a snapshot stores them.
   private(set) var byID: [UUID: ScopeHistory.Client] = [:]
   /// The highest ``ScopeHistory/Client/seenAt`` of a client that was dropped from the table: clients last seen at this
@@ -20,16 +10,11 @@ struct ClientTable {
   private(set) var forgottenUpTo = 0
   /// The number of clients above which ``trim(to:present:)`` looks again for clients to drop.
   private var trimAt = 0
-  /// The approximate size of all decisions, in bytes.
-  private(set) var bytes = 0
-  /// The size above which ``trim(to:present:)`` looks again for clients to drop.
-  private var trimAtBytes = 0
 
   init() {}
 
   init(_ history: ScopeHistory) {
     byID = history.clients
-    bytes = byID.values.reduce(0) { $0 + $1.bytes }
     forgottenUpTo = history.forgottenUpTo
   }
 
@@ -45,9 +30,10 @@ struct ClientTable {
     self[client].verdict(on: number, checksum: checksum)
   }
 
-  /// Returns true if one more change set of a client may be decided.
-  func hasRoom(for client: UUID, _ limit: Limit) -> Bool {
-    guard let most = limit.bytesPerClient, let known = byID[client] else { return true }
+  /// Returns true if one more change set of a client may be decided: if the decisions that it does not know have fewer bytes
+  /// than `most`.
+  func hasRoom(for client: UUID, below most: Int?) -> Bool {
+    guard let most, let known = byID[client] else { return true }
     return known.unknownBytes < most
   }
 
@@ -57,9 +43,7 @@ struct ClientTable {
   ///   - place: the sequence of the change set; nil if nothing of it was applied.
   ///   - sequence: the scope's current sequence.
   mutating func decide(_ decision: ScopeRecord.Decision, at place: Int?, scopeAt sequence: Int) {
-    bytes += byID[decision.client, default: .unknown].changing {
-      $0.decide(decision, at: place, scopeAt: sequence)
-    }
+    byID[decision.client, default: .unknown].decide(decision, at: place, scopeAt: sequence)
   }
 
   /// Notes that a client fetches the scope and knows the outcomes of its change sets up to `number`.
@@ -69,16 +53,15 @@ struct ClientTable {
   }
 
   /// Replaces what is stored of a client with decisions that were recovered, in the order of their numbers.
-  mutating func remember(_ client: UUID, _ decisions: [ScopeStanding.Decision]) {
-    bytes += byID[client, default: .unknown].changing {
-      $0 = ScopeHistory.Client(
-        decided: decisions.last?.number ?? 0, checksum: 0, decisions: decisions)
-    }
+  mutating func remember(
+    _ client: UUID, decidedUpTo last: Int, _ decisions: [ScopeStanding.Decision]
+  ) {
+    byID[client] = ScopeHistory.Client(decided: last, checksum: 0, decisions: decisions)
   }
 
   /// Drops the decisions that a client knows: those on its change sets up to `number`.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {
-    bytes += byID[client]?.changing { $0.forget(upTo: number) } ?? 0
+    byID[client]?.forget(upTo: number)
   }
 
   /// Returns whether decisions on a client's change sets may have been dropped, for a client that resumes at the
@@ -89,40 +72,21 @@ struct ClientTable {
     return since <= forgottenUpTo && forgottenUpTo > 0
   }
 
-  /// Drops clients, but none of `present`: those that were seen least recently, once the table has more than the limit and a
-  /// quarter, and those with the largest decisions, once these are larger than the limit and a quarter. Cost: O(n log n), at
-  /// most once for every quarter that is added.
-  mutating func trim(to limit: Limit, present: () -> Set<UUID>) {
-    let most = max(limit.clients, 0)
-    let margin = max(most / 4, 1)
-    if byID.count - most > margin, byID.count > trimAt {
-      let absent = absent(present()) {
-        ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString)
-      }
-      for (client, _) in absent.prefix(byID.count - most) { drop(client) }
-      // The clients that are present may be more than the limit.
-      trimAt = byID.count + margin
+  /// Drops the clients that were seen least recently, but none of `present`, once the table exceeds `limit` by a
+  /// quarter. Cost: O(n log n), at most once for every `limit / 4` clients that are added.
+  mutating func trim(to limit: Int, present: () -> Set<UUID>) {
+    let limit = max(limit, 0)
+    let margin = max(limit / 4, 1)
+    guard byID.count - limit > margin, byID.count > trimAt else { return }
+    let present = present()
+    let absent = byID.filter { !present.contains($0.key) }
+      .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
+    for (client, decisions) in absent.prefix(byID.count - limit) {
+      byID[client] = nil
+      forgottenUpTo = max(forgottenUpTo, decisions.seenAt)
     }
-    guard bytes - limit.bytes > limit.bytes / 4, bytes > trimAtBytes else { return }
-    let absent = absent(present()) {
-      ($0.value.bytes, $0.key.uuidString) > ($1.value.bytes, $1.key.uuidString)
-    }
-    for (client, _) in absent where bytes > limit.bytes { drop(client) }
-    trimAtBytes = bytes + limit.bytes / 4
-  }
-
-  private typealias Entry = (key: UUID, value: ScopeHistory.Client)
-
-  private func absent(
-    _ present: Set<UUID>, sortedBy isBefore: (Entry, Entry) -> Bool
-  ) -> [Entry] {
-    byID.filter { !present.contains($0.key) }.sorted(by: isBefore)
-  }
-
-  private mutating func drop(_ client: UUID) {
-    guard let dropped = byID.removeValue(forKey: client) else { return }
-    bytes -= dropped.bytes
-    forgottenUpTo = max(forgottenUpTo, dropped.seenAt)
+    // The clients that are present may be more than the limit.
+    trimAt = byID.count + margin
   }
 }
 
@@ -130,7 +94,7 @@ extension ScopeHistory.Client {
   /// The relation of a received change set to the decisions that were made before.
   enum Verdict {
     case new
-    case decided([FragmentReply], CallOutcome?)
+    case decided(ScopeStanding.Decision)
     /// The number stands for another change set, or for one whose decision the client already knew: the client or the
     /// server was restored from an older copy.
     case contradiction
@@ -146,7 +110,7 @@ extension ScopeHistory.Client {
     guard let known = decisions.first(where: { $0.number == number }),
       checksums[number].map({ $0 == checksum }) ?? true
     else { return .contradiction }
-    return .decided(known.fragmentReplies, known.outcome)
+    return .decided(known)
   }
 
   /// Records the decision on the client's next change set.
@@ -182,13 +146,6 @@ extension ScopeHistory.Client {
   fileprivate var unknownBytes: Int {
     guard let first = decisions.first, first.number <= known else { return bytes }
     return bytes - first.roughSize
-  }
-
-  /// Does something with the decisions. Returns by how many bytes they have grown.
-  fileprivate mutating func changing(_ body: (inout Self) -> Void) -> Int {
-    let before = bytes
-    body(&self)
-    return bytes - before
   }
 
   /// Returns the decisions on change sets with numbers above `number`, in order.

@@ -143,18 +143,27 @@ final class EngineRunner {
 
   // MARK: Inputs
 
-  /// The beginning of a connection that may be read: the other channels of the session that it resumes, and the time for
-  /// which nothing is to be read from it.
-  typealias Admission = (channels: Set<Int>, pause: Duration)
+  /// The beginning of a connection that may be read: the principal and the other channels of the session that it resumes,
+  /// and the time for which nothing is to be read from it.
+  typealias Admission = (principal: Principal?, channels: Set<Int>, pause: Duration)
 
   /// Takes a new connection. Returns nil if nothing may be read from it yet; see ``admission(of:)``.
+  ///
+  /// - Parameter principal: in another channel than 0, the principal that the app has named for the client.
   func opened(
-    _ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest
+    _ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest,
+    as principal: Principal? = nil
   ) -> Admission? {
     connections[id] = connection
     engine.opened(
-      id, params: ConnectionParams.read(from: request), request: request, now: ticker.now)
-    return engine.isWaiting(id) ? nil : (engine.otherChannels(of: id), engine.pause(on: id))
+      id, params: ConnectionParams.read(from: request), request: request, as: principal,
+      now: ticker.now)
+    return engine.isWaiting(id) ? nil : beginning(of: id)
+  }
+
+  private func beginning(of id: Int) -> Admission {
+    let (principal, channels) = engine.identity(on: id)
+    return (principal, channels, engine.pause(on: id))
   }
 
   /// Waits until the app has said who it is that resumes a session on a new connection.
@@ -162,7 +171,7 @@ final class EngineRunner {
     if engine.isWaiting(id) {
       await withCheckedContinuation { admissions[id] = $0 }
     }
-    return (engine.otherChannels(of: id), engine.pause(on: id))
+    return beginning(of: id)
   }
 
   private func decideAdmission(of id: Int) { admissions.removeValue(forKey: id)?.resume() }

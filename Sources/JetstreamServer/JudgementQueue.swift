@@ -1,10 +1,13 @@
-/// The large change sets that are being judged, one slice in each turn.
+/// The large change sets that are being judged, one slice in each turn, and the subscriptions whose waiting change sets go
+/// on in the next one.
 ///
 /// The sessions take turns: one that sends many waits for itself, and not others for it.
 struct JudgementQueue {
   private var sets: [Int: [LargeSet]] = [:]
   /// The numbers of the sessions that have some, in the order of their turns.
   private var sessions: [Int] = []
+  /// The subscriptions in which change sets wait for the next turn, and for nothing else.
+  private var released: [Subscription] = []
   /// True while a turn was asked for that has not come.
   private var isTurnDue = false
 
@@ -25,7 +28,7 @@ struct JudgementQueue {
   mutating func asksForTurn() -> Bool {
     if isTurnDue { return false }
     letGo()
-    if isEmpty { return false }
+    if isEmpty, released.isEmpty { return false }
     isTurnDue = true
     return true
   }
@@ -38,6 +41,17 @@ struct JudgementQueue {
     guard let session = sessions.first, let set = sets[session]?.first else { return nil }
     sessions.append(sessions.removeFirst())
     return set
+  }
+
+  /// Has the change sets that wait in a subscription go on in the next turn.
+  mutating func release(_ subscription: Subscription) {
+    if !released.contains(where: { $0 === subscription }) { released.append(subscription) }
+  }
+
+  /// Removes and returns the subscriptions whose turn has come.
+  mutating func takeReleased() -> [Subscription] {
+    defer { released = [] }
+    return released
   }
 
   /// Lets go of the change sets that are over.

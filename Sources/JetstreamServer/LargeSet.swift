@@ -6,7 +6,6 @@ import Jetstream
 /// The slices find reasons to reject fragments. If they leave nothing, that is the decision. Otherwise, the rest is judged in
 /// one piece, as the scope is by then: so nothing is accepted that was only permitted before.
 final class LargeSet: UndecidedSet {
-  unowned let host: ScopeHost
   /// The JSON text of the fragments, if it was made.
   let text: FragmentsText?
   /// The size of the fragments.
@@ -27,7 +26,7 @@ final class LargeSet: UndecidedSet {
     _ sync: ScopeSync, as text: FragmentsText?, checksum: UInt32,
     _ submitter: ScopeHost.Submitter, _ subscription: Subscription
   ) {
-    (host, self.text) = (subscription.host, text)
+    self.text = text
     bytes = text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize }
     judgement = Judgement(
       of: sync.fragments, isAtomic: sync.atomic == true, by: submitter, in: subscription.host)
@@ -58,7 +57,7 @@ final class LargeSet: UndecidedSet {
 
   /// Judges the next slice. Returns nil unless it was the last one.
   func advance(_ amount: Int) -> Findings? {
-    guard !isOver, var judgement = self.judgement.take() else { return nil }
+    guard !isOver, let host, var judgement = self.judgement.take() else { return nil }
     if isOutdated {
       isOutdated = false
       restarts += 1

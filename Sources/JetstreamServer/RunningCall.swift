@@ -10,7 +10,11 @@ final class RunningCall: UndecidedSet {
   ) {
     self.request = request
     super.init(sync, checksum: checksum, submitter, subscription)
+    request.call = self
   }
+
+  /// True until it is decided or was taken out.
+  var isOpen: Bool { host.map { $0.undecided[sender] === self } ?? false }
 
   override func drop() { request.end(isCancelled: true, comesAgain: true) }
 }

@@ -70,8 +70,8 @@ struct SessionAccess {
   /// The number of fetches that wait.
   var waitingCount: Int { questions.values.reduce(0) { $0 + $1.fetches.count } }
 
-  /// The scope that was fetched under a name.
-  func scope(named name: String) -> ObjectIdentifier? { names.first { $0.value == name }?.key }
+  /// Returns the name under which a scope was fetched; nil if that is not known.
+  func name(of host: ScopeHost) -> String? { names[ObjectIdentifier(host)] }
 
   // MARK: Questions
 

@@ -134,7 +134,7 @@ extension ScopeHost {
   /// Returns the changes that result from an addition of a model that the scope has. If the client has put the model
   /// back, these are the values that it has changed since it knew the model. Otherwise all values are set, and nothing
   /// is removed from collections.
-  private func addedAgain(
+  func addedAgain(
     _ fragment: SyncFragment, _ model: any HostedModel, known: JSONObject
   ) -> SyncFragment {
     var result = fragment
@@ -166,7 +166,7 @@ extension ScopeHost {
 
   /// Names the entries of dictionaries that a client has removed from a model before it has put it back: those that it
   /// knew, and that its addition does not name.
-  private func nameKnownEntries(
+  func nameKnownEntries(
     in addition: inout SyncFragment, _ schema: ClassSchema?, known: JSONObject
   ) {
     for (key, _) in known where addition.properties[key] == nil {

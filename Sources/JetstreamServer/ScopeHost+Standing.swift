@@ -33,22 +33,19 @@ extension ScopeHost {
   ///
   /// - Returns: false if the client knows so few decisions that its claim cannot be true.
   private func takeDecisions(of client: UUID, after known: Int) -> Bool {
-    var places: [Int: StreamItem] = [:]
+    var items: [Int: StreamItem] = [:]
     for item in stream.all {
-      guard let author = item.author, author.client == client, author.number > known else {
-        continue
-      }
-      places[author.number] = item
+      if let author = item.author, author.client == client { items[author.number] = item }
     }
-    guard let last = places.keys.max() else { return true }
+    guard let last = items.keys.max() else { return true }
     // No client has this many pending change sets.
     guard last - known <= 10_000 else { return false }
     clients.remember(
-      client,
-      (known + 1...last).map { number in
-        .init(
-          number: number, fragmentReplies: places[number]?.replies ?? [],
-          sequence: places[number]?.sequence)
+      client, decidedUpTo: last,
+      (min(known, last)..<last).map { before in
+        let item = items[before + 1]
+        return .init(
+          number: before + 1, fragmentReplies: item?.replies ?? [], sequence: item?.sequence)
       })
     return true
   }

@@ -11,11 +11,12 @@ extension Server {
   /// comes back later, and with any other error it stops syncing. What is pending then is only kept by scopes that have
   /// a log.
   ///
-  /// Does nothing if the session has ended.
+  /// Of a session that has ended already, only what it has left undecided ends.
   public func end(
     _ session: SessionInfo, telling error: WireError = .rejected("The server has ended the session")
   ) {
-    runner.engine.endSession(session.token, telling: error)
+    if runner.engine.endSession(session.token, telling: error) { return }
+    for shard in shards.all { shard.perform { $0.end(session.token, isTakenAway: true) } }
   }
 
   /// Ends all sessions of a principal at once, in the manner of ``end(_:telling:)``: after the app has blocked a user, or
@@ -30,7 +31,9 @@ extension Server {
   public func revoke(
     _ principal: String, telling error: WireError = .notYou("The credentials were revoked")
   ) -> Int {
-    runner.engine.revoke(principal, telling: error)
+    let count = runner.engine.revoke(principal, telling: error)
+    for shard in shards.all { shard.perform { $0.dropLeft(by: principal) } }
+    return count
   }
 
   /// Asks the app for the principal of a session, if it wants to be asked.

@@ -347,7 +347,7 @@ public final class Server {
     // A connection that was accepted while the server stopped is not served: the scopes no longer have their logs.
     guard isUsed else {
       connection.beginClose(code: 1001, reason: "the server has stopped")
-      return (id, ([], .zero))
+      return (id, (nil, [], .zero))
     }
     return (id, runner.opened(connection, id, request))
   }

@@ -90,22 +90,30 @@ extension ServerEngine {
 
   /// The sessions and the names of their scopes in which the rights are known, of one principal or of all.
   package func knownAccess(of principal: String?) -> [(session: SessionInfo, name: String)] {
-    let busy = hosts.values.filter { !$0.undecided.isEmpty }
-    return sessions(of: principal).flatMap { session in
-      let known = session.subscriptions.access.knownNames
-      let left = busy.lazy.filter { !$0.undecided.left(by: session).isEmpty }
-        .map(\.content.name).filter { !known.contains($0) }
-      return (known + left.sorted()).map { (session.info, $0) }
+    var all = sessions(of: principal).flatMap { session in
+      session.subscriptions.access.knownNames.map { (session: session.info, name: $0) }
     }
+    // What is not decided may be of sessions that have left the scope, or have ended.
+    var known = Set(all.map { [$0.session.token, $0.name] })
+    for host in hosts.values {
+      let left = host.undecided.left { principal == nil || $0.principal?.id == principal }
+      for set in left.sorted(by: {
+        ($0.origin.number, $0.scopeName) < ($1.origin.number, $1.scopeName)
+      })
+      where known.insert([set.origin.token, set.scopeName]).inserted {
+        all.append((sessions[set.origin.token]?.info ?? set.origin, set.scopeName))
+      }
+    }
+    return all
   }
 
   /// Takes the rights that a session has in a scope from change sets that are not decided, if the session has left the scope
-  /// since it has sent them.
+  /// since it has sent them, or has ended.
   private func changeAccess(
-    _ session: ServerSession, left name: String, _ answer: Result<ScopeAccess, WireError>
+    _ token: String, left name: String, _ answer: Result<ScopeAccess, WireError>
   ) {
-    for host in hosts.values where host.content.name == name {
-      for set in host.undecided.left(by: session) {
+    for host in hosts.values {
+      for set in host.undecided.left(by: { $0.token == token }) where set.scopeName == name {
         switch answer {
         case .failure: drop(set, in: host)
         case .success(let access): set.isReadOnly = access == .readOnly
@@ -134,18 +142,25 @@ extension ServerEngine {
     _ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>, now: Duration
   ) {
     self.now = now
-    guard let session = sessions[token] else { return }
-    changeAccess(session, left: name, answer)
-    guard session.subscriptions.access[name] != nil else { return }
+    changeAccess(token, left: name, answer)
+    guard let session = sessions[token], session.subscriptions.access[name] != nil else {
+      if !isHandling { flush() }
+      return
+    }
     // Also where the scope is still being opened: the session is refused then.
     session.subscriptions.access[name] = answer
-    guard case .failure(let error) = answer,
-      let key = session.subscriptions.access.scope(named: name),
-      let host = hosts.values.first(where: { ObjectIdentifier($0) == key })
-    else { return }
+    guard case .failure(let error) = answer else { return }
+    // The app may have given it several scopes under the name.
+    let taken = hosts.values.filter { session.subscriptions.access.name(of: $0) == name }
+      .sorted { (index(of: $0), $0.content.name) < (index(of: $1), $1.content.name) }
+    func index(of host: ScopeHost) -> Int { session.subscriptions[host]?.index ?? .max }
+    if taken.isEmpty {
+      if !isHandling { flush() }
+      return
+    }
     // Its change sets that were accepted in this turn are answered first.
     if !isHandling { flush() }
-    leave(host, by: [session], error)
+    for host in taken where !session.link.hasEnded { leave(host, by: [session], error) }
     session.subscriptions.access[name] = nil
     if !isHandling { flush() }
   }

@@ -175,7 +175,11 @@ extension ServerEngine {
   /// Ends a session at once: its client is sent `error`. Returns false if there is none with that token.
   @discardableResult
   package func endSession(_ token: String, telling error: WireError) -> Bool {
-    guard let session = sessions[token] else { return false }
+    guard let session = sessions[token] else {
+      dropLeft { $0.token == token }
+      if !isHandling { flush() }
+      return false
+    }
     // Replies of this turn reach the client first.
     if !isHandling { flush() }
     guard sessions[token] === session else { return true }
@@ -196,7 +200,22 @@ extension ServerEngine {
       connections[id] = .authenticating(applicant)
     }
     let tokens = sessionInfos.filter { $0.principal?.id == principal }.map(\.token)
-    return tokens.count { endSession($0, telling: error) }
+    // One session must not go on with what has waited for a change set of another one.
+    for token in tokens {
+      for subscription in sessions[token]?.subscriptions.inOrder ?? [] {
+        subscription.queued = SetQueue()
+      }
+    }
+    let count = tokens.count { endSession($0, telling: error) }
+    dropLeft(by: principal)
+    return count
+  }
+
+  /// Takes out, undecided, what sessions have sent that have ended and whose credentials have expired since.
+  func dropExpired() {
+    dropLeft {
+      sessions[$0.token] == nil && (remainingTime(of: $0.principal) ?? .seconds(1)) <= .zero
+    }
   }
 
   /// Ends a session whose credentials have expired: the client is asked for new ones.

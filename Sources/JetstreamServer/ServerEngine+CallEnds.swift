@@ -19,6 +19,10 @@ extension ServerEngine {
       if error is CancellationError { return }
       return report("thrown behind its commit: \(error)", about: request)
     }
+    // The replies of a commit that was rejected belong to its error: a handler may go on, and throw another one.
+    if let rejections = request.rejections, (error as? WireError) != rejections.firstError {
+      request.rejections = nil
+    }
     switch error {
     case let failure as Failure:
       let sentence = (failure as? any LocalizedError)?.errorDescription ?? "\(failure)"
@@ -35,16 +39,15 @@ extension ServerEngine {
     for host in hosts.values where !host.undecided.isEmpty {
       for call in host.undecided.lateCalls(at: now) {
         report("it has taken too long", about: call.request)
+        call.request.rejections = nil
         fail(call, in: host, .rejected("Procedure \(call.request.name) has taken too long"))
       }
     }
   }
 
   private func fail(_ request: ProcedureRequest, _ error: WireError, thrown: JSONValue? = nil) {
-    for host in hosts.values {
-      guard let call = host.undecided.call(of: request) else { continue }
-      return fail(call, in: host, error, thrown: thrown)
-    }
+    guard let call = request.call, call.isOpen, let host = call.host else { return }
+    fail(call, in: host, error, thrown: thrown)
   }
 
   /// Decides that a call has failed.
@@ -74,6 +77,11 @@ extension ServerEngine {
         .error, .scope, session: request.session.number, scope: request.scope,
         "procedure \(request.name): \(text)"))
   }
+}
+
+extension [FragmentReply] {
+  /// The first error that is not the consequence of another one; nil if there is none.
+  var firstError: WireError? { first { $0.error != nil && $0.causedBy == nil }?.error }
 }
 
 extension WireError {

@@ -6,9 +6,9 @@ import Jetstream
 /// A call is begun when its turn comes among the client's change sets, and decided once, when it commits or fails. Until then,
 /// what the client sends behind it waits; see ``UndecidedSets``.
 extension ServerEngine {
-  /// The largest number of calls in a scope that a session has left behind, each under another identity: a client that
-  /// leaves has no other way to begin more than one.
-  private static let mostCallsLeft = 16
+  /// The largest number of undecided change sets in a scope that one session has left, each under another client's identity,
+  /// and that all sessions of a user have left or ended with. A session with more begins no call.
+  private static let mostLeft = (bySession: 16, byUser: 256)
 
   /// Begins a call of a procedure, if the session may make it.
   func call(
@@ -18,7 +18,7 @@ extension ServerEngine {
     let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
     let submitter = submitter(of: arrival, to: subscription)
     guard subscription.isLive, !host.hasEnded else { return }
-    if host.undecided.left(by: session).count >= Self.mostCallsLeft {
+    if hasLeftTooManyCalls(session.info, in: host) {
       return answer(sync, to: session, rejecting: .tooManyCalls)
     }
     let id = submitter.author.map {
@@ -43,11 +43,21 @@ extension ServerEngine {
     guard let procedure = hooks.procedure(name) else {
       return fail(call, in: host, .couldNotApplySync(reason: "there is no procedure \(name)"))
     }
-    let reason = procedure.objection(to: sync.arguments) { host.changes(of: sync.fragments) }
+    let reason = procedure.objection(to: sync.arguments) {
+      host.changes(of: sync.fragments, asOperations: submitter.usesOperations)
+    }
     if let reason {
       return fail(call, in: host, .couldNotApplySync(reason: reason))
     }
     procedure.run(request)
+  }
+
+  /// Returns true if no further call is begun for a session.
+  private func hasLeftTooManyCalls(_ session: SessionInfo, in host: ScopeHost) -> Bool {
+    let left = host.undecided.left { $0.isOfSameUser(as: session) }
+    return left.count >= Self.mostLeft.byUser
+      || left.reduce(0) { $0 + $1.roughSize } >= configuration.keptLimit.bytes
+      || left.count { $0.origin.token == session.token } >= Self.mostLeft.bySession
   }
 
   /// Makes the change set of a procedure, and decides its call.
@@ -57,9 +67,8 @@ extension ServerEngine {
     guard host.content.canModify else { throw ScopeHost.CommitWithinChanges() }
     // The server's own changes come first in the order. Those who are told of them may end the call.
     host.content.seal()
-    guard let call = host.undecided.call(of: request) else {
-      throw CancellationError()
-    }
+    guard let call = request.call, call.isOpen else { throw CancellationError() }
+    request.rejections = nil
     if call.isReadOnly || call.session?.subscriptions.access.isReadOnly(host) == true {
       throw WireError.readOnly
     }
@@ -76,13 +85,17 @@ extension ServerEngine {
       let result = try host.records.step {
         var result: ScopeHost.Result
         do {
-          result = try host.commit(changes, of: call.sync.fragments.count, by: submitter, body)
+          result = try host.commit(changes, of: call.sync.fragments.count, by: submitter) { root in
+            let output = try body(root)
+            // A rule or the procedure itself may have taken the client's rights away.
+            guard call.isOpen else { throw CancellationError() }
+            return output
+          }
         } catch let error as ScopeHost.RejectedChanges {
           request.rejections = error.replies
           report(error.problems, from: call.session, in: host)
           if let limit = error.exceeded { hooks.limitReached(limit) }
-          let first = error.replies.first { $0.error != nil && $0.causedBy == nil }
-          throw first?.error ?? .rejected("The client's changes are rejected")
+          throw error.replies.firstError ?? .rejected("The client's changes are rejected")
         }
         // An observer of the change set has taken the scope away: it is in no log.
         if host.hasEnded { throw CancellationError() }
@@ -133,9 +146,23 @@ extension ServerEngine {
 
 extension ScopeHost {
   /// Returns fragments as constraints judge them: with the values that the properties have which they change, and with the
-  /// classes of the models, whatever their client says.
-  func changes(of fragments: [SyncFragment]) -> ChangeSet {
-    var fragments = fragments
+  /// classes of the models, whatever their client says. An addition of a model that the scope has is the change that it
+  /// makes.
+  ///
+  /// - Parameter asOperations: true for a client that sends operations, and says what it knew of a model that it adds again.
+  func changes(of fragments: [SyncFragment], asOperations: Bool) -> ChangeSet {
+    var known: [PropertyKey: JSONValue] = [:]
+    var fragments = fragments.compactMap { fragment in
+      guard fragment.kind == .add, let model = content.sharedModel(fragment.uuid) else {
+        return fragment
+      }
+      var change = fragment
+      if asOperations {
+        nameKnownEntries(in: &change, model.classSchema, known: fragment.bases)
+        change = addedAgain(change, model, known: fragment.bases)
+      }
+      return leavingOut(&known, from: change, of: model)
+    }
     var values: [UUID: JSONObject] = [:]
     var added: [UUID: String] = [:]
     for fragment in fragments where fragment.kind == .add {
@@ -159,5 +186,44 @@ extension ScopeHost {
       }
     }
     return ChangeSet(fragments: fragments, bases: values)
+  }
+
+  /// Returns a change without the values that the model has already; nil if nothing is left.
+  ///
+  /// - Parameter known: the values of models that were read.
+  private func leavingOut(
+    _ known: inout [PropertyKey: JSONValue], from change: SyncFragment, of model: any HostedModel
+  ) -> SyncFragment? {
+    var result = change
+    (result.kind, result.className, result.bases) = (.change, model.wireClassName, [:])
+    func current(_ key: String, _ property: PropertySchema) -> JSONValue {
+      let name = PropertyKey(uuid: change.uuid, name: key)
+      if let value = known[name] { return value }
+      let value = model.currentJSON(of: property)
+      known[name] = value
+      return value
+    }
+    for (key, value) in change.properties {
+      guard let property = model.classSchema[wireName: key] else { continue }
+      if property.areSame(value, current(key, property)) { result.properties[key] = nil }
+    }
+    for entry in change.operations {
+      guard let property = model.classSchema[wireName: entry.key], property.isCollection else {
+        continue
+      }
+      let held = Set(FragmentValidator.uuids(in: current(entry.key, property)))
+      let new = entry.operations.filter { $0.model.map { !held.contains($0) } ?? true }
+      result.operations[entry.key] = new
+    }
+    return result.properties.isEmpty && result.operations.isEmpty ? nil : result
+  }
+}
+
+extension SessionInfo {
+  /// Returns true if another session is of the same principal or, without one, from the same address.
+  fileprivate func isOfSameUser(as other: SessionInfo) -> Bool {
+    if principal != nil || other.principal != nil { return principal?.id == other.principal?.id }
+    guard let addressGroup else { return token == other.token }
+    return addressGroup == other.addressGroup
   }
 }

@@ -70,6 +70,7 @@ extension ServerEngine {
     let session: ServerSession
     if let known = sessions[join.info.token] {
       session = known
+      session.info.principal = join.info.principal
     } else {
       session = begin(join.info, version: join.version, on: join.connection)
       schedulePing(session)
@@ -79,10 +80,10 @@ extension ServerEngine {
     session.subscriptions.access[join.name] = access
   }
 
-  /// Returns the other channels of the session that a connection has.
-  package func otherChannels(of id: Int) -> Set<Int> {
-    guard case .session(let session)? = connections[id] else { return [] }
-    return session.subscriptions.otherChannels
+  /// Returns the principal and the other channels of the session that a connection has.
+  package func identity(on id: Int) -> (principal: Principal?, otherChannels: Set<Int>) {
+    guard case .session(let session)? = connections[id] else { return (nil, []) }
+    return (session.info.principal, session.subscriptions.otherChannels)
   }
 
   /// Ends a session that has ended in another channel.
@@ -90,7 +91,11 @@ extension ServerEngine {
   /// - Parameter isTakenAway: true if the app has ended it: then what is not decided ends undecided.
   package func endSession(_ token: String, isTakenAway: Bool = false, now: Duration) {
     self.now = now
-    guard let session = sessions[token] else { return }
+    guard let session = sessions[token] else {
+      if isTakenAway { dropLeft { $0.token == token } }
+      if !isHandling { flush() }
+      return
+    }
     if isTakenAway { dropUndecided(of: session) }
     end(session, code: 4097, reason: "the session has ended in another channel")
   }

@@ -18,8 +18,8 @@ extension ServerEngine {
   /// Begins to judge a large change set. Until it is decided, nothing more is read of its session.
   func judge(_ set: LargeSet, of session: ServerSession) {
     // A review of the app was asked, which may have ended either.
-    if set.host.hasEnded || set.session == nil { return set.drop() }
-    set.host.undecided[set.sender] = set
+    guard let host = set.host, !host.hasEnded, set.session != nil else { return set.drop() }
+    host.undecided[set.sender] = set
     session.traffic.largeSets.append(ClientTraffic.Judged(set: set))
     work.judgements.append(set, of: session.number)
     askForTurn()
@@ -29,23 +29,29 @@ extension ServerEngine {
     if work.judgements.asksForTurn() { lastActions.append(.judge) }
   }
 
+  /// Leaves what waits in a subscription to the next turn.
+  func release(_ subscription: Subscription) {
+    work.judgements.release(subscription)
+    askForTurn()
+  }
+
   /// Judges the next slice of a large change set. Call it once for each ``Action/judge``, when others have had their turn.
   package func judge(now: Duration) {
     self.now = now
     isHandling = true
-    if let set = work.judgements.next() {
+    if let set = work.judgements.next(), let host = set.host {
       // The server's own changes come first in the order. Those who are told of them may end the change set.
-      set.host.content.seal()
-      if let findings = set.advance(configuration.sliceSize) { decide(set, findings) }
+      host.content.seal()
+      if let findings = set.advance(configuration.sliceSize) { decide(set, findings, in: host) }
     }
+    for subscription in work.judgements.takeReleased() { takeQueued(of: subscription) }
     askForTurn()
     isHandling = false
     flush()
   }
 
-  private func decide(_ set: LargeSet, _ findings: LargeSet.Findings) {
-    let host = set.host
-    let outcome = outcome(of: set, findings)
+  private func decide(_ set: LargeSet, _ findings: LargeSet.Findings, in host: ScopeHost) {
+    let outcome = outcome(of: set, findings, in: host)
     // Rules of the app were asked, which may have taken the rights away.
     if set.isOver { return takeQueued(behind: set) }
     // From here on it is decided: an observer of the change set that ends its session ends nothing of it.
@@ -80,21 +86,23 @@ extension ServerEngine {
     case judged(ScopeHost.Draft, objections: [Int: WireError])
   }
 
-  private func outcome(of set: LargeSet, _ findings: LargeSet.Findings) -> Outcome {
+  private func outcome(
+    of set: LargeSet, _ findings: LargeSet.Findings, in host: ScopeHost
+  ) -> Outcome {
     // The rights may have changed since it was sent.
-    if set.isReadOnly || set.session?.subscriptions.access.isReadOnly(set.host) == true {
+    if set.isReadOnly || set.session?.subscriptions.access.isReadOnly(host) == true {
       return .rejected(.readOnly)
     }
     switch findings {
     case .rejected(let draft): return .judged(draft, objections: [:])
     case .open(let judgement):
       // Others may have filled the scope meanwhile.
-      if let limit = limit(exceededBy: set.sync, of: set.bytes, in: set.host) {
+      if let limit = limit(exceededBy: set.sync, of: set.bytes, in: host) {
         return .rejected(reached(limit))
       }
       let objections = judgement.objections
       return .judged(
-        set.host.rest(of: judgement, by: set.currentSubmitter), objections: objections)
+        host.rest(of: judgement, by: set.currentSubmitter), objections: objections)
     }
   }
 }

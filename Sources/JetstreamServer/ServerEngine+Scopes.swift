@@ -65,7 +65,9 @@ extension ServerEngine {
       refuseOpenFetches(of: host, by: session, error)
       guard let subscription = session.subscriptions[host] else {
         // It may have left the scope with change sets that are not decided.
-        dropUndecided(of: session, in: host)
+        for set in host.undecided.left(by: { $0.token == session.info.token }) {
+          drop(set, in: host)
+        }
         continue
       }
       guard session.version > 1 else {

@@ -29,16 +29,19 @@ extension ServerEngine {
     let (text, checksum) = sync.checkedText()
     switch host.clients.verdict(of: client, on: number, checksum: checksum) {
     case .new:
-      guard host.clients.hasRoom(for: client, clientLimit) else {
+      let most = configuration.limits.unknownDecisionBytes
+      guard host.clients.hasRoom(for: client, below: most) else {
         return endOverLimit(session, .unknownDecisionBytes)
       }
       submit(arrival, as: text, to: subscription, by: (client, number, checksum))
-    case .decided(let replies, let outcome):
+    case .decided(let decision):
       // The change set has its sequence already: nothing is applied here.
-      let replies = replies.isEmpty ? sync.fragments.map { _ in FragmentReply() } : replies
+      let isWhole = decision.fragmentReplies.isEmpty && decision.sequence != nil
+      let replies =
+        isWhole ? sync.fragments.map { _ in FragmentReply() } : decision.fragmentReplies
       reply(
         to: sync, of: session, on: subscription,
-        ScopeHost.Result(replies: replies, effective: [], outcome: outcome))
+        ScopeHost.Result(replies: replies, effective: [], outcome: decision.outcome))
     case .contradiction:
       answer(sync, to: session, rejecting: .setNumberReused(number))
     }
@@ -113,17 +116,9 @@ extension ServerEngine {
 
   /// Drops the clients that were seen least recently, if there are too many.
   func trimClients(of host: ScopeHost) {
-    host.clients.trim(to: clientLimit) { [sessions] in
+    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
       Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
     }
-  }
-
-  /// The bounds of what each scope keeps of its clients.
-  var clientLimit: ClientTable.Limit {
-    ClientTable.Limit(
-      clients: configuration.rememberedClients,
-      bytesPerClient: configuration.limits.unknownDecisionBytes,
-      bytes: configuration.rememberedDecisionBytes)
   }
 
   /// Reports the reasons for which rules could not decide.

@@ -60,14 +60,21 @@ extension ServerEngine {
     for subscription in set.heldBack { takeQueued(of: subscription) }
   }
 
-  private func takeQueued(of subscription: Subscription) {
+  /// The number of waiting change sets that are handled before others have their turn.
+  private static let mostOfTurn = 1024
+
+  /// Goes on with what waits in a subscription.
+  func takeQueued(of subscription: Subscription) {
     // The loop that is running goes on with it.
     guard !subscription.takesQueued else { return }
     subscription.takesQueued = true
     defer { subscription.takesQueued = false }
+    var count = 0
     while subscription.isLive, !subscription.queued.isEmpty,
       subscription.host.undecided[subscription.sender] == nil
     {
+      if count == Self.mostOfTurn { return release(subscription) }
+      count += 1
       let (sync, submitter) = subscription.queued.removeFirst()
       handle(sync, from: subscription.session, submitter, on: subscription)
     }
@@ -94,19 +101,30 @@ extension ServerEngine {
   /// Takes out everything that a session has sent and that is not decided, also in scopes that it has left.
   func dropUndecided(of session: ServerSession) {
     for subscription in session.subscriptions.all { dropUndecided(of: subscription) }
-    for host in hosts.values { dropUndecided(of: session, in: host) }
+    dropLeft { $0.token == session.info.token }
   }
 
-  /// Takes out what a session has sent to a scope that it has left since, undecided.
-  func dropUndecided(of session: ServerSession, in host: ScopeHost) {
-    for set in host.undecided.left(by: session) { drop(set, in: host) }
+  /// Takes out, undecided, what sessions have sent to scopes that they have left since, or before they have ended.
+  func dropLeft(by isOrigin: (SessionInfo) -> Bool) {
+    for host in hosts.values {
+      for set in host.undecided.left(by: isOrigin) { drop(set, in: host) }
+    }
   }
 
-  /// Takes a change set out, undecided, and goes on with what other sessions have waiting behind it.
+  /// Takes out what the sessions of a principal have sent before they have ended, undecided.
+  package func dropLeft(by principal: String) {
+    dropLeft { $0.principal?.id == principal }
+    if !isHandling { flush() }
+  }
+
+  /// Takes a change set out, undecided. What other sessions have waiting behind it goes on in the next turn: the app may be
+  /// in the middle of a change.
   func drop(_ set: UndecidedSet, in host: ScopeHost) {
     host.undecided[set.sender] = nil
     set.drop()
-    takeQueued(behind: set)
+    for subscription in set.heldBack where subscription.isLive && !subscription.queued.isEmpty {
+      release(subscription)
+    }
   }
 }
 

@@ -100,9 +100,10 @@ package final class ServerEngine {
   ///
   /// `params` are its `x-jetstream-` parameters without that prefix; `request` is the HTTP request that has opened it,
   /// if there was one. After a resume nothing is sent until the client has sent something: it says then what it has
-  /// received.
+  /// received. In another channel than 0, `principal` is the one that the app has named for the client there.
   package func opened(
-    _ id: Int, params: [String: String], request: HTTPRequest? = nil, now: Duration
+    _ id: Int, params: [String: String], request: HTTPRequest? = nil,
+    as principal: Principal? = nil, now: Duration
   ) {
     self.now = now
     let token = params["sessiontoken"] ?? ""
@@ -118,7 +119,10 @@ package final class ServerEngine {
       return perform(.close(connection: id, code: 1000, reason: "resumed on another connection"))
     }
     // The engine that has created the session asks once more who the client is.
-    guard configuration.channel.number == 0 else { return resume(session, on: id) }
+    guard configuration.channel.number == 0 else {
+      session.info.principal = principal
+      return resume(session, on: id)
+    }
     authenticateAgain(session, params, request, on: id)
   }
 
@@ -255,12 +259,12 @@ package final class ServerEngine {
       }
     }
     for session in Array(sessions.values) {
+      endIfExpired(session)
+      if session.link.hasEnded { continue }
       if session.expiresAt <= now {
         end(session, code: 4097, reason: "")
         continue
       }
-      endIfExpired(session)
-      if session.link.hasEnded { continue }
       refuseLateFetches(of: session)
       if let pingAt = session.link.pingAt, pingAt <= now {
         let checks = checks(for: session)
@@ -275,6 +279,7 @@ package final class ServerEngine {
       endsForOverflow(session)
     }
     forgetSeen()
+    dropExpired()
     advanceCalls()
     advanceOpenScopes()
     for host in hosts.values { host.states.forget(unusedSince: now - .seconds(1)) }

@@ -34,11 +34,12 @@ struct ServerPipe: Sendable {
       // The client resumes a session, and the app has to say who it is.
       admission = await server.perform { await $0.runner.admission(of: id) }
     }
-    guard let (channels, owed) = admission else { return connection.abort() }
+    guard let (principal, channels, owed) = admission else { return connection.abort() }
     var pause = owed
     for channel in channels {
       await shards[channel]?.catchUp()
-      pause = max(pause, await shards[channel]?.opened(connection, id, request) ?? .zero)
+      pause = max(
+        pause, await shards[channel]?.opened(connection, id, request, as: principal) ?? .zero)
     }
     do {
       guard await rest(pause, on: id) else { return connection.abort() }

@@ -94,9 +94,12 @@ actor ServerShard {
     runner?.join(join, connection)
   }
 
-  /// Takes a new connection of a session that has joined. Returns the time for which nothing is to be read from it.
-  func opened(_ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest) -> Duration {
-    runner?.opened(connection, id, request)?.pause ?? .zero
+  /// Takes a new connection of a session that has joined, with the principal that the app has named for it. Returns the time
+  /// for which nothing is to be read from it.
+  func opened(
+    _ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest, as principal: Principal?
+  ) -> Duration {
+    runner?.opened(connection, id, request, as: principal)?.pause ?? .zero
   }
 
   /// Takes what a connection has received. Returns the time for which nothing more is to be read from it; nil if its
@@ -122,6 +125,9 @@ actor ServerShard {
   }
 
   // MARK: Rights
+
+  /// Takes out, undecided, what the sessions of a principal have sent before they have ended.
+  func dropLeft(by principal: String) { runner?.engine.dropLeft(by: principal) }
 
   /// The sessions and the names of their scopes in which the rights are known.
   func knownAccess(of principal: String?) -> [(session: SessionInfo, name: String)] {

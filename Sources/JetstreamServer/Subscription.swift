@@ -236,7 +236,7 @@ final class Subscription {
   /// Ends the subscription, since the session leaves the scope or ends.
   func end() {
     isLive = false
-    queued = SetQueue()
+    (queued, later, untoldState) = (SetQueue(), [], nil)
     cursor = StreamCursor(at: told, in: host.stream)
     host.audience.remove(self)
   }

@@ -4,16 +4,22 @@ import Jetstream
 /// A change set that has begun and is not decided: a ``RunningCall`` or a ``LargeSet``.
 class UndecidedSet {
   let sender: UndecidedSets.Sender
+  /// Nil once the scope is gone.
+  private(set) weak var host: ScopeHost?
   /// The client's message; with another index once the client has sent the change set again.
   private(set) var sync: ScopeSync
   /// The checksum of the change set and its arguments.
   let checksum: UInt32
+  /// The approximate size of the client's message, in bytes.
+  let roughSize: Int
   /// The state of the session when it sent the change set.
   let submitter: ScopeHost.Submitter
   /// The subscription that waits for the answer; nil while there is none.
   private(set) weak var subscription: Subscription?
-  /// The session that has sent it last, also if it has left the scope since.
-  private(set) weak var origin: ServerSession?
+  /// The session that has sent it last, as it was then: it may have left the scope since, or have ended.
+  private(set) var origin: SessionInfo
+  /// The name under which that session has fetched the scope.
+  private(set) var scopeName: String
   /// True if that session may only read the scope by now, which it has left.
   var isReadOnly = false
   /// The subscriptions with change sets that wait for the decision.
@@ -24,9 +30,10 @@ class UndecidedSet {
     _ subscription: Subscription
   ) {
     (self.sync, self.checksum) = (sync, checksum)
+    roughSize = Message.scopeSync(sync).roughSize
     (self.submitter, self.subscription) = (submitter, subscription)
-    origin = subscription.session
-    sender = subscription.sender
+    (host, sender) = (subscription.host, subscription.sender)
+    (origin, scopeName) = (subscription.session.info, subscription.fetchedName)
   }
 
   /// The session that waits for the answer; nil while there is none.
@@ -44,12 +51,13 @@ class UndecidedSet {
     }
     (self.sync.index, self.sync.scopeIndex) = (sync.index, sync.scopeIndex)
     self.subscription = subscription
-    origin = subscription.session
+    (origin, scopeName) = (subscription.session.info, subscription.fetchedName)
+    isReadOnly = false
   }
 
   /// Notes that a subscription has change sets that wait for the decision.
   func holdsBack(_ subscription: Subscription) {
-    if heldBack.contains(where: { $0 === subscription }) { return }
+    heldBack.removeAll { !$0.isLive || $0 === subscription }
     heldBack.append(subscription)
   }
 
@@ -70,6 +78,11 @@ extension Subscription {
   /// The sender of the subscription's change sets.
   var sender: UndecidedSets.Sender {
     if session.version > 1, let client { .client(client) } else { .session(session.number) }
+  }
+
+  /// The name under which the session has fetched the scope.
+  fileprivate var fetchedName: String {
+    session.subscriptions.access.name(of: host) ?? host.content.name
   }
 }
 

@@ -14,20 +14,20 @@ struct UndecidedSets {
   }
 
   private var sets: [Sender: UndecidedSet] = [:]
+  /// The large ones among them.
+  private var large: [Sender: LargeSet] = [:]
 
   subscript(sender: Sender) -> UndecidedSet? {
     get { sets[sender] }
-    set { sets[sender] = newValue }
+    set {
+      sets[sender] = newValue
+      large[sender] = newValue as? LargeSet
+    }
   }
 
   var isEmpty: Bool { sets.isEmpty }
 
   var all: some Collection<UndecidedSet> { sets.values }
-
-  /// Returns the call whose handler has a request; nil if it is decided or was taken out.
-  func call(of request: ProcedureRequest) -> RunningCall? {
-    sets.values.lazy.compactMap { $0 as? RunningCall }.first { $0.request === request }
-  }
 
   /// Returns the calls whose time is over, in the order of their ends.
   func lateCalls(at now: Duration) -> [RunningCall] {
@@ -37,18 +37,20 @@ struct UndecidedSets {
 
   /// Notes that a model has come into the scope.
   func noteArrival(of uuid: UUID) {
-    for case let set as LargeSet in sets.values { set.noteArrival(of: uuid) }
+    for set in large.values { set.noteArrival(of: uuid) }
   }
 
-  /// Returns those that a session has sent last, and for which no session waits any more.
-  func left(by session: ServerSession) -> [UndecidedSet] {
+  /// Returns those for which no session waits any more, and of whose last one `isOrigin` is true, in the order of these.
+  func left(by isOrigin: (SessionInfo) -> Bool) -> [UndecidedSet] {
     if sets.isEmpty { return [] }
-    return sets.values.filter { $0.origin === session && $0.session == nil }
+    return sets.values.filter { $0.session == nil && isOrigin($0.origin) }.sorted {
+      ($0.origin.number, $0.sync.number ?? 0) < ($1.origin.number, $1.sync.number ?? 0)
+    }
   }
 
   /// Takes all out. They are to be dropped when this is over: that runs code of the app.
   mutating func takeAll() -> [UndecidedSet] {
-    defer { sets = [:] }
+    defer { (sets, large) = ([:], [:]) }
     return Array(sets.values)
   }
 }
@@ -56,20 +58,22 @@ struct UndecidedSets {
 /// The change sets that wait for another one of their client to be decided, each with the session as it was when it sent it.
 struct SetQueue {
   private var sets: [(sync: ScopeSync, submitter: ScopeHost.Submitter)] = []
+  /// The number of those in front of ``sets`` that were removed.
+  private var head = 0
   private(set) var bytes = 0
 
-  var isEmpty: Bool { sets.isEmpty }
+  var isEmpty: Bool { count == 0 }
 
   /// The change set whose turn is next; nil if none waits.
-  var first: ScopeSync? { sets.first?.sync }
+  var first: ScopeSync? { isEmpty ? nil : sets[head].sync }
 
-  var count: Int { sets.count }
+  var count: Int { sets.count - head }
 
   /// Adds a change set. One that waits already, and that its client has sent again, is answered once, in its first place:
   /// by its second one the client may have let the server forget the decision.
   mutating func append(_ sync: ScopeSync, _ submitter: ScopeHost.Submitter) {
-    if let number = sync.number, let last = sets.last?.sync.number, number <= last,
-      let at = sets.firstIndex(where: { $0.sync.number == number })
+    if !isEmpty, let number = sync.number, let last = sets.last?.sync.number, number <= last,
+      let at = sets[head...].firstIndex(where: { $0.sync.number == number })
     {
       var known = sets[at].sync
       (known.index, known.scopeIndex, known.decided) = (sync.index, sync.scopeIndex, sync.decided)
@@ -84,8 +88,14 @@ struct SetQueue {
     bytes += Message.scopeSync(sync).roughSize
   }
 
+  /// Removes the first change set. Cost: O(1) on average.
   mutating func removeFirst() -> (sync: ScopeSync, submitter: ScopeHost.Submitter) {
-    let first = sets.removeFirst()
+    let first = sets[head]
+    head += 1
+    if head > sets.count / 2 {
+      sets.removeFirst(head)
+      head = 0
+    }
     bytes -= Message.scopeSync(first.sync).roughSize
     return first
   }

@@ -325,7 +325,8 @@ final class SimulatedServer {
       return engine.opened(id, params: params, now: now)
     }
     front.opened(id, params: params, now: now)
-    if front.otherChannels(of: id).contains(1) { engine.opened(id, params: params, now: now) }
+    let (principal, channels) = front.identity(on: id)
+    if channels.contains(1) { engine.opened(id, params: params, as: principal, now: now) }
   }
 
   /// Takes the frames that have arrived at the same time on a connection.

@@ -32,7 +32,7 @@ extension SimulationConfiguration {
     public var sliceSize = 1_000
     /// The size of the decisions, in bytes, that the server keeps for a client until it says that it knows them; nil for any.
     public var unknownDecisionBytes: Int?
-    /// The number of decisions on change sets whose places it has not reached that a client leaves to one record.
+    /// The number of decisions on change sets whose sequences it has not reached that a client leaves to one record.
     public var decisionsPerRecord = 2
     /// The number of decisions that a client makes the server keep at most. It must not be smaller than
     /// ``decisionsPerRecord``.

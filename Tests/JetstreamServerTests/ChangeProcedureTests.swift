@@ -98,6 +98,26 @@ struct ChangeProcedureTests {
     #expect(world.canvas.shapes.isEmpty)
   }
 
+  @Test("A handler's own error is told, and not the one for which a commit was rejected before")
+  func ownError() throws {
+    let ann = world.addClient()
+    ann.join()
+    world.settle()
+    world.procedures["Canvas.own"] = ServedProcedure(
+      takesArguments: false,
+      constraints: [Constraint(.change, "Canvas", allowsAdditionalProperties: true)]
+    ) { [world] request in
+      do {
+        try request.commit { (_: Canvas) in }
+      } catch {
+        world.server.ended(request, after: WireError.rejected("It is closed"), Never.self)
+      }
+    }
+    let much = try ann.scope.modify(procedure: "Canvas.own") { ann.canvas.likes = 200 }
+    expectSame()
+    #expect(much.state == .rejected && "\(much.error!)".contains("It is closed"))
+  }
+
   @Test("A client of version 1 is sent what the procedure does before its reply")
   func old() throws {
     let (old, other) = (RawPeer.joined(world), RawPeer.joined(world))

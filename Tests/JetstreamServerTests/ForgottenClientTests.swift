@@ -67,6 +67,25 @@ struct ForgottenClientTests {
     client.events.count { $0.hasPrefix("historyLost") }
   }
 
+  @Test("What a client knows of its own change sets is not done again")
+  func known() {
+    let one = join()
+    one.engine.setMode(.pushOnly, of: one.scope, now: world.now)
+    world.exchange()
+    world.canvas.name = "theirs"
+    world.scope.flush()
+    world.exchange()
+    one.canvas.likes += 1
+    world.exchange()
+    #expect(one.engine.state(of: one.scope)?.decidedCount == 1 && world.canvas.likes == 1)
+    leave(one)
+    visit(5)
+    one.engine.setMode(.realtime, of: one.scope, now: world.now)
+    world.settle()
+    #expect(world.canvas.likes == 1 && losses(one) == 0)
+    #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
   @Test("What is still in the stream is not forgotten", arguments: [HistoryLoss.recover, .discard])
   func inTheStream(policy: HistoryLoss) throws {
     world.canvas.shapes.append(Shape())

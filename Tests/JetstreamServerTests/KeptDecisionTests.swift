@@ -15,21 +15,41 @@ struct KeptDecisionTests {
     return server
   }
 
-  /// Changes the name and the likes, and returns the message that says so.
+  /// Changes the name and the label of a shape, and returns the message that says so.
   private func edit(_ server: ScriptedServer, _ name: String) throws -> ScopeSync {
     server.scope.modify {
       server.canvas.name = name
-      server.canvas.likes += 1
+      server.canvas.shapes.append(Shape())
     }
     return try #require(server.takeSyncs().last)
   }
 
-  /// Decides a change set at a sequence: accepts a part of its one fragment.
+  /// Decides a change set at a sequence: rejects its first fragment.
   private func decide(_ server: ScriptedServer, _ sync: ScopeSync, at sequence: Int) {
     var reply = ScopeSyncReply(
-      replyTo: sync.index, fragmentReplies: [FragmentReply(lost: ["shapes"])])
+      replyTo: sync.index,
+      fragmentReplies: sync.fragments.indices.map {
+        FragmentReply(error: $0 == 0 ? .rejected("no") : nil)
+      })
     reply.sequence = sequence
     server.deliver([.scopeSyncReply(reply)])
+  }
+
+  /// Sends the scope's empty state with the grant of another epoch, in which nothing is decided.
+  private func loseHistory(_ server: ScriptedServer) throws {
+    server.loseSession()
+    grant(server, try fetch(server), at: 1, decided: 0, epoch: "other", resumes: false)
+    // The client has asked for decisions alone, and asks for the state once it knows.
+    let again = try fetch(server)
+    let standing = ScopeStanding(position: ScopePosition(epoch: "other", sequence: 1))
+    let root = SyncFragment(
+      .change, uuid: server.canvas.uuid, className: "Canvas",
+      properties: ["name": .null, "shapes": [], "hidden": []])
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 2, replyTo: again.index, scopeIndex: 0, standing: standing)),
+      .scopeState(
+        ScopeState(index: 3, scopeIndex: 0, rootUUID: root.uuid, fragments: [root])))
   }
 
   /// The request for the scope that the client has sent last.
@@ -84,8 +104,37 @@ struct KeptDecisionTests {
         ScopeFetchReply(index: 2, replyTo: request.index, scopeIndex: 0, standing: standing)))
     tell(server, 3, at: 2)
     tell(server, 4, at: 3, number: 1)
-    #expect(server.engine.pendingCount == 1)
-    #expect(server.scope.conflicts.items.contains { $0.property == "shapes" })
+    #expect(server.engine.pendingCount == 1 && server.rejections.count == 1)
+    #expect(server.engine.checkInvariants() == [])
+  }
+
+  @Test("One is concluded at its sequence, also if the server does not know whose it is")
+  func foreign() throws {
+    let server = pushing()
+    decide(server, try edit(server, "one"), at: 3)
+    server.loseSession()
+    grant(server, try fetch(server), at: 3, decided: 0)
+    #expect(server.takeSyncs().isEmpty)
+    server.engine.setMode(.realtime, of: server.scope, now: server.now)
+    let request = try fetch(server)
+    let standing = ScopeStanding(position: .init(epoch: "e", sequence: 3), resumes: true)
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 2, replyTo: request.index, scopeIndex: 0, standing: standing)))
+    tell(server, 3, at: 2)
+    tell(server, 4, at: 3)
+    #expect(server.engine.pendingCount == 0 && server.rejections.count == 1)
+    #expect(server.takeSyncs().isEmpty && server.canvas.name == "3")
+  }
+
+  @Test("What an older copy of the server has lost is sent again")
+  func olderCopy() throws {
+    let server = pushing()
+    decide(server, try edit(server, "one"), at: 3)
+    decide(server, try edit(server, "two"), at: 4)
+    server.loseSession()
+    grant(server, try fetch(server), at: 3, decided: 1)
+    #expect(server.takeSyncs().map(\.number) == [2])
     #expect(server.engine.checkInvariants() == [])
   }
 
@@ -109,13 +158,7 @@ struct KeptDecisionTests {
   func lost() throws {
     let server = pushing()
     decide(server, try edit(server, "one"), at: 3)
-    server.loseSession()
-    grant(server, try fetch(server), at: 1, decided: 0, epoch: "other", resumes: false)
-    let root = SyncFragment(
-      .change, uuid: server.canvas.uuid, className: "Canvas", properties: ["name": .null])
-    server.receive(
-      .scopeState(
-        ScopeState(index: 2, scopeIndex: 0, rootUUID: server.canvas.uuid, fragments: [root])))
+    try loseHistory(server)
     let again = server.takeSyncs()
     #expect(again.map(\.number) == [1] && again.map(\.decided) == [0])
     #expect(server.historyLosses == 1 && server.engine.pendingCount == 1)
@@ -192,8 +235,10 @@ struct KeptDecisionTests {
   private func editDurably(
     _ logged: Logged, _ name: String, storing: Bool = true
   ) throws -> ScopeSync? {
-    logged.server.canvas.name = name
-    logged.server.scope.flush()
+    logged.server.scope.modify {
+      logged.server.canvas.name = name
+      logged.server.canvas.shapes.append(Shape())
+    }
     if storing { logged.storeAll() }
     return logged.server.takeSyncs().last
   }
@@ -225,12 +270,59 @@ struct KeptDecisionTests {
     let first = try Logged()
     decide(first.server, try editDurably(first, "one"), at: 3)
     first.storeAll()
-    first.server.loseSession()
-    grant(first.server, try fetch(first.server), at: 1, decided: 0, epoch: "other", resumes: false)
+    try loseHistory(first.server)
     #expect(first.records.contains(.forgotten(after: 0)))
+    // Another process must not take it for decided once the server has decided it anew.
+    #expect(first.server.takeSyncs().isEmpty)
+    first.storeAll()
+    #expect(first.server.takeSyncs().map(\.decided) == [0])
     let second = try Logged(first.history())
     #expect(try fetch(second.server).decided == 0)
     #expect(second.server.engine.state(of: second.server.scope)?.unsentCount == 1)
+  }
+
+  @Test(
+    "Rejections behind one that is kept are known to the server, too", arguments: [false, true])
+  func rejectedBehind(isLogged: Bool) throws {
+    let logged = isLogged ? try Logged() : nil
+    let server = logged?.server ?? pushing()
+    func send(_ name: String) throws -> ScopeSync {
+      server.canvas.name = name
+      server.scope.flush()
+      logged?.storeAll()
+      return try #require(server.takeSyncs().last)
+    }
+    var reply = ScopeSyncReply(
+      replyTo: try send("0").index, fragmentReplies: [FragmentReply()], sequence: 3)
+    server.deliver([.scopeSyncReply(reply)])
+    for number in 1...100 {
+      reply = ScopeSyncReply(
+        replyTo: try send("\(number)").index,
+        fragmentReplies: [FragmentReply(error: .rejected("no"))])
+      server.deliver([.scopeSyncReply(reply)])
+    }
+    logged?.storeAll()
+    #expect(try send("last").decided == 101)
+    #expect(server.engine.state(of: server.scope)?.decidedCount == 1)
+  }
+
+  @Test("The outcome of a call is recorded at once, and plain decisions many at a time")
+  func records() throws {
+    let logged = try Logged()
+    func count() -> Int {
+      logged.records.count { if case .known = $0 { true } else { false } }
+    }
+    for number in 1...100 {
+      logged.server.canvas.likes += 1
+      logged.server.scope.flush()
+      logged.storeAll()
+      var reply = ScopeSyncReply(
+        replyTo: try #require(logged.server.takeSyncs().last).index,
+        fragmentReplies: [FragmentReply()], sequence: 2 + number)
+      if number == 100 { reply.outcome = .output(1) }
+      logged.server.deliver([.scopeSyncReply(reply)])
+      #expect(count() == (number < 64 ? 0 : number < 100 ? 1 : 2))
+    }
   }
 
   @Test("A client sends no more than the server has to keep decisions for while its disk is slow")

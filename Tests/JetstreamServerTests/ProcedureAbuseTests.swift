@@ -149,6 +149,40 @@ struct ProcedureAbuseTests {
     #expect(peer.replies(to: message.index)?.first?.error != nil)
   }
 
+  @Test("An addition of a model that the scope has is judged as the change that it makes")
+  func claimedAddition() throws {
+    let shape = Shape()
+    world.canvas.shapes.append(shape)
+    world.scope.flush()
+    let constraint = Constraint(.add, "Shape", allowsAdditionalProperties: true)
+    world.procedures["Canvas.draw"] = ServedProcedure(
+      takesArguments: false, constraints: [constraint]
+    ) { try? $0.commit { (_: Canvas) in } }
+    let peer = peer(as: ann)
+    func draw(_ uuid: UUID, _ label: JSONValue) -> WireError? {
+      let fragment = SyncFragment(
+        .add, uuid: uuid, className: "Shape", properties: ["label": label])
+      let message = peer.stamp(
+        .scopeSync(
+          ScopeSync(
+            scopeIndex: peer.scopeIndex, fragments: [fragment], atomic: true,
+            procedure: "Canvas.draw")))
+      peer.send(message)
+      return peer.replies(to: message.index)?.first?.error
+    }
+    #expect(draw(shape.uuid, "taken") != nil && shape.label == "")
+    // One that says what its client knew is judged by what it would take out.
+    let removal = SyncFragment(
+      .add, uuid: world.canvas.uuid, className: "Canvas", properties: ["shapes": []],
+      bases: ["shapes": [.string(shape.uuid.wireText)]])
+    #expect(
+      try #require(world.server.hosts.values.first)
+        .changes(of: [removal], asOperations: true).fragments.map(\.properties)
+        == [["shapes": []]])
+    // Said once more, it changes nothing.
+    #expect(draw(shape.uuid, .string(shape.label)) == nil)
+  }
+
   @Test("The operator is told why a rule could not judge the changes of a call")
   func unjudged() {
     struct Oops: Error {}
@@ -286,38 +320,5 @@ struct ProcedureAbuseTests {
     #expect(!open.requests[0].isOpen)
     #expect(throws: CancellationError.self) { try open.requests[0].commit(Like()) }
     #expect(world.canvas.likes == 0)
-  }
-}
-
-extension RawPeer {
-  fileprivate func fetch(as client: UUID?, _ name: String = "Canvas") {
-    var fetch = ScopeFetch(name: name)
-    fetch.client = client
-    send(stamp(.scopeFetch(fetch)))
-  }
-
-  /// Calls ``Like``. Returns the index of the message.
-  @discardableResult
-  fileprivate func call(number: Int?, _ arguments: JSONValue = ["count": 1, "limit": 10]) -> Int {
-    var sync = ScopeSync(
-      scopeIndex: scopeIndex, fragments: [], atomic: true, procedure: Like.name)
-    (sync.arguments, sync.number) = (arguments, number)
-    let message = stamp(.scopeSync(sync))
-    send(message)
-    return message.index
-  }
-
-  @discardableResult
-  fileprivate func submit(_ fragments: [SyncFragment], number: Int?) -> Int {
-    var sync = ScopeSync(scopeIndex: scopeIndex, fragments: fragments)
-    sync.number = number
-    let message = stamp(.scopeSync(sync))
-    send(message)
-    return message.index
-  }
-
-  fileprivate func reply(to index: Int) -> ScopeSyncReply? {
-    for case .scopeSyncReply(let reply) in messages where reply.replyTo == index { return reply }
-    return nil
   }
 }

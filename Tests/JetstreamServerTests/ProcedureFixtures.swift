@@ -32,3 +32,36 @@ struct Draw: Procedure {
     return model.uuid
   }
 }
+
+extension RawPeer {
+  func fetch(as client: UUID?, _ name: String = "Canvas") {
+    var fetch = ScopeFetch(name: name)
+    fetch.client = client
+    send(stamp(.scopeFetch(fetch)))
+  }
+
+  /// Calls ``Like``. Returns the index of the message.
+  @discardableResult
+  func call(number: Int?, _ arguments: JSONValue = ["count": 1, "limit": 10]) -> Int {
+    var sync = ScopeSync(
+      scopeIndex: scopeIndex, fragments: [], atomic: true, procedure: Like.name)
+    (sync.arguments, sync.number) = (arguments, number)
+    let message = stamp(.scopeSync(sync))
+    send(message)
+    return message.index
+  }
+
+  @discardableResult
+  func submit(_ fragments: [SyncFragment], number: Int?) -> Int {
+    var sync = ScopeSync(scopeIndex: scopeIndex, fragments: fragments)
+    sync.number = number
+    let message = stamp(.scopeSync(sync))
+    send(message)
+    return message.index
+  }
+
+  func reply(to index: Int) -> ScopeSyncReply? {
+    for case .scopeSyncReply(let reply) in messages where reply.replyTo == index { return reply }
+    return nil
+  }
+}

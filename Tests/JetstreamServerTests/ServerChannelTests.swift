@@ -13,6 +13,7 @@ struct ServerChannelTests {
     private(set) var sent: [Int: [String]] = [:]
     private(set) var closed: [Int: String] = [:]
     var joins: [ServerEngine.Join] = []
+    var principal: Principal?
     let canvas = Canvas()
     /// The rights of all sessions; nil if all may do everything.
     var access: Result<ScopeAccess, WireError>?
@@ -22,7 +23,9 @@ struct ServerChannelTests {
       let scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
       func hooks(_ channel: Int?) -> ServerEngine.Hooks {
         var hooks = ServerEngine.Hooks(
-          channel: { _ in channel }, fetch: { _, _, _ in .success(scope) }, makeToken: { "token" },
+          channel: { _ in channel },
+          authenticate: { [unowned self] _, _ in .accepted(principal) },
+          fetch: { _, _, _ in .success(scope) }, makeToken: { "token" },
           random: { 0.5 })
         hooks.access = { [unowned self] _, _, _ in access.map { .decided($0) } ?? .unguarded }
         return hooks
@@ -87,7 +90,24 @@ struct ServerChannelTests {
     let granted =
       #"{"channel":1,"messages":[{"type":"ScopeFetchReply","index":1,"replyTo":1,"scopeIndex":1,"#
     #expect(world.takeSent(1).first?.hasPrefix(granted) == true)
-    #expect(world.front.otherChannels(of: 1) == [1])
+    #expect(world.front.identity(on: 1).otherChannels == [1])
+  }
+
+  @Test("A resumed session has the claims of its new credentials in each channel")
+  func claims() {
+    func role(in engine: ServerEngine, on id: Int) -> JSONValue? {
+      engine.identity(on: id).principal?.claims["role"]
+    }
+    world.principal = Principal("u", claims: ["role": "editor"])
+    world.create(on: 1)
+    world.receive(fetch, on: 1)
+    world.join()
+    #expect(role(in: world.back, on: 1) == "editor")
+    world.principal = Principal("u", claims: ["role": "reader"])
+    let token = ["sessiontoken": "token"]
+    world.front.opened(2, params: token, now: .zero)
+    world.back.opened(2, params: token, as: world.front.identity(on: 2).principal, now: .zero)
+    #expect(role(in: world.front, on: 2) == "reader" && role(in: world.back, on: 2) == "reader")
   }
 
   @Test("Of two connections that resume a session, each engine keeps the later one")
@@ -158,7 +178,7 @@ struct ServerChannelTests {
     let join = world.joins.removeLast()
     world.front.declined(join, now: .zero)
     #expect(world.takeSent(2).joined().contains(#""replyTo":2,"error":"#))
-    #expect(world.front.otherChannels(of: 2).isEmpty)
+    #expect(world.front.identity(on: 2).otherChannels.isEmpty)
   }
 
   @Test("A session that ends in one channel ends in the other")

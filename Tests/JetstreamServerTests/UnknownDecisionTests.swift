@@ -8,10 +8,9 @@ import Testing
 struct UnknownDecisionTests {
   private let client = UUID()
 
-  private func world(bytes: Int?, together: Int? = nil) -> InMemoryWorld {
+  private func world(bytes: Int?) -> InMemoryWorld {
     var configuration = ServerEngine.Configuration()
     configuration.limits.unknownDecisionBytes = bytes
-    if let together { configuration.rememberedDecisionBytes = together }
     return InMemoryWorld(configuration: configuration)
   }
 
@@ -103,36 +102,6 @@ struct UnknownDecisionTests {
     #expect(silent.close == nil && open.canvas.likes == 200)
   }
 
-  @Test("The decisions of absent clients are forgotten when there are too many, the largest first")
-  func absent() throws {
-    let world = world(bytes: 10_000, together: 4_000)
-    let others = (0..<3).map { _ in UUID() }
-    for other in others {
-      let peer = peer(in: world, as: other)
-      let isLarge = other == others[1]
-      submit(peer, number: 1, count: isLarge ? 40 : 1, isRejected: true)
-      world.cut(peer.link)
-      world.server.advance(to: world.now + .seconds(3600))
-    }
-    let present = peer(in: world)
-    submit(present, number: 1, count: 30, isRejected: true)
-    #expect(world.server.rememberedClients(of: world.scope) == 3)
-    func standing(of other: UUID) throws -> ScopeStanding {
-      let peer = RawPeer(world)
-      _ = peer.createSession()
-      var fetch = ScopeFetch(name: "Canvas", client: other)
-      fetch.since = ScopePosition(epoch: "none", sequence: 0)
-      peer.send(peer.stamp(.scopeFetch(fetch)))
-      let replies = peer.messages.compactMap {
-        if case .scopeFetchReply(let reply) = $0 { reply.standing } else { nil }
-      }
-      return try #require(replies.last)
-    }
-    #expect(try standing(of: others[0]).decisions.count == 1)
-    #expect(try standing(of: others[1]).decisions.isEmpty)
-    #expect(try standing(of: others[2]).decisions.count == 1)
-  }
-
   @Test("The size follows what is kept, also when the decisions are read from a log")
   func size() throws {
     func decision(_ number: Int, replies: Int) -> ScopeStanding.Decision {
@@ -149,15 +118,15 @@ struct UnknownDecisionTests {
     let read = try #require(try ScopeHistory(stored))
     #expect(read.clients[client]?.bytes == history.clients[client]?.bytes)
     var table = ClientTable(read)
-    let all = table.bytes
-    #expect(all == read.clients[client]?.bytes)
+    let all = table[client].bytes
+    #expect(all > 0 && !table.hasRoom(for: client, below: all))
     table.forgetDecisions(of: client, upTo: 2)
-    #expect(table.bytes < all && table.bytes == table[client].bytes)
-    let last = table.bytes
+    let last = table[client].bytes
+    #expect(last < all && table.hasRoom(for: client, below: all))
+    #expect(!table.hasRoom(for: client, below: last))
     table.forgetDecisions(of: client, upTo: 4)
     // The last one stays, and does not count any more.
-    #expect(table.bytes == last)
-    #expect(table.hasRoom(for: client, .init(clients: 1, bytesPerClient: 1, bytes: .max)))
+    #expect(table[client].bytes == last && table.hasRoom(for: client, below: 1))
   }
 
   @Test(

@@ -294,10 +294,11 @@ final class QueryEngine: TickEvaluation {
 }
 
 extension QueryEngine {
-  /// Returns a filter for an observer that is added now and sees the current rows: it accepts later changes only.
+  /// Returns a filter for an observer that is added now and sees the current rows: it accepts later changes only, and none
+  /// once another observer has stopped the query.
   func isLater() -> (QueryChange) -> Bool {
     let now = version
-    return { $0.version > now }
+    return { [weak self] in $0.version > now && self?.isStopped != true }
   }
 
   /// Has changes told to trackings, and then to the listeners of `signal`.

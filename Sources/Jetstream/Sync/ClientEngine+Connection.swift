@@ -112,8 +112,8 @@ extension ClientEngine {
   func takeNewName(of replica: Replica) {
     let (old, new) = (replica.request.clientID, configuration.makeClientID())
     if configuration.clientID == old { configuration.clientID = new }
-    loseSession()
     for replica in replicas where replica.request.clientID == old { replica.takeNewName(new) }
+    loseSession()
     retry(reason: "the server knows other change sets of this client")
   }
 

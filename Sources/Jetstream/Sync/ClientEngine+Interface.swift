@@ -76,7 +76,7 @@ extension ClientEngine {
     /// not said that it knows them. The rest is sent when their records are durable. It must not be smaller than
     /// ``decisionsPerRecord``.
     package var unknownDecisions = 10_000
-    /// The number of decisions on change sets whose places in the server's order are not reached that have one record.
+    /// The number of decisions on change sets whose sequences are not reached that have one record.
     package var decisionsPerRecord = 64
     /// The most bytes that a message may have: the default limit of servers. The client itself rejects a change set
     /// that takes more.

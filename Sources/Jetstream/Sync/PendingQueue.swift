@@ -61,6 +61,12 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     return place < count && self[place].number == number ? place : nil
   }
 
+  /// Returns the place of the next change set whose decision is kept, if that is at a sequence; nil otherwise.
+  func placeKept(at sequence: Int?) -> Int? {
+    guard keptCount > 0, let sequence else { return nil }
+    return self[0].decision?.sequence == sequence ? 0 : nil
+  }
+
   /// Returns the place of the first change set with a higher number; the end if there is none. Cost: O(log n).
   func place(after number: Int) -> Int {
     var (low, high) = (0, count)
@@ -89,6 +95,12 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   /// Keeps the decision about a change set beyond the session, if those about all before it are kept.
   mutating func keep(_ place: Int) {
     if place == keptCount { keptCount += 1 }
+  }
+
+  /// Returns the number up to which the kept decisions are at sequences that a server has reached.
+  func knownNumber(upTo sequence: Int) -> Int {
+    let lost = prefix(keptCount).first { ($0.decision?.sequence ?? 0) > sequence }
+    return lost.map { $0.number - 1 } ?? knownNumber
   }
 
   /// Forgets the kept decisions about all change sets above a number: they wait to be sent again. Returns false if there are

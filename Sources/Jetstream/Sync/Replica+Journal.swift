@@ -23,28 +23,46 @@ extension Replica {
     delegate?.sendWaiting()
   }
 
-  /// Notes that a change set is decided and that its record has been handed over.
-  func noteDecided() {
-    journal.noteDecided(upTo: pending.concludedNumber)
+  /// Notes that a change set is decided, and that its record has been handed over or is to be made here: the decisions on
+  /// change sets whose sequences are not reached have one record for many, but a large one is recorded at once.
+  func noteDecided(isLarge: Bool) {
+    let known = pending.knownNumber
+    guard journal.isKept, !journal.isRestoring else { return journal.noteDecided(upTo: known) }
+    let first = min(pending.place(after: journal.recorded), pending.keptCount)
+    let unrecorded = pending[first..<pending.keptCount]
+    if let next = unrecorded.first {
+      guard isLarge || known - journal.recorded >= journal.decisionsPerRecord else {
+        return journal.noteDecided(upTo: next.number - 1)
+      }
+      keep(.known(unrecorded.compactMap(\.decision)))
+    }
+    journal.noteDecided(upTo: known)
   }
 
-  /// Keeps the decision about a change set whose place in the server's order is not reached: if the session is lost, the
-  /// replica still knows it, and the server need not.
-  func keepDecision(at place: Int) {
+  /// Keeps the decision about a change set whose sequence is not reached: if the session is lost, the replica still knows
+  /// it, and the server need not.
+  func keepDecision(at place: Int, _ decision: ScopeStanding.Decision) {
+    var decision = decision
+    let isPlain = decision.fragmentReplies.allSatisfy(\.isPlain)
+    if isPlain, decision.fragmentReplies.count == pending[place].set.fragments.count {
+      decision.fragmentReplies = []
+    }
+    pending.decide(place, decision)
     pending.keep(place)
-    guard journal.isKept, !journal.isRestoring else { return }
-    let unrecorded = pending[pending.place(after: journal.recorded)..<pending.keptCount]
-    let isLarge = unrecorded.last?.decision?.fragmentReplies.allSatisfy(\.isPlain) == false
-    guard unrecorded.count >= journal.decisionsPerRecord || isLarge else { return }
-    keep(.known(unrecorded.compactMap(\.decision)))
-    journal.noteDecided(upTo: pending.knownNumber)
+    noteDecided(isLarge: !isPlain || decision.outcome != nil)
   }
 
   /// Forgets the kept decisions about the change sets above a number, which the server does not know any more.
   func forgetDecisions(after number: Int) {
     guard pending.forgetDecisions(after: number) else { return }
     keep(.forgotten(after: number))
-    journal.noteForgotten(after: number)
+    journal.noteForgotten(after: max(number, pending.concludedNumber))
+    sendBehindRecords()
+  }
+
+  /// Has what waits sent when all records until now are durable: another process must not take it for decided.
+  private func sendBehindRecords() {
+    if pending.unsentCount > 0 { pending[pending.sentCount].record = journal.made }
   }
 
   /// The history from which another process could continue. Reading it seals the collected local changes. Nil before
@@ -67,9 +85,11 @@ extension Replica {
       base: ReplicaBase(position: progress.position, root: root.uuid, fragments: confirmed.state),
       conflicts: scope.conflicts.items, writes: losses.ownWrites.remaining)
     history.pending = pending.enumerated().map { at, entry in
-      .init(
+      // Those that have no record yet get one behind the snapshot.
+      let isRecorded = at < pending.keptCount && entry.number <= journal.recorded
+      return .init(
         number: entry.number, set: entry.set, basis: entry.basis, counters: counters(in: entry),
-        decision: at < pending.keptCount ? entry.decision : nil)
+        decision: isRecorded ? entry.decision : nil)
     }
     history.departed = confirmed.departed
     history.authors = overlay.authors
@@ -151,13 +171,12 @@ extension Replica {
     if !progress.hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
   }
 
-  /// Takes another client identity under which change sets are numbered from now on, and records it. The server knows no
-  /// decisions about that client.
+  /// Takes another client identity under which change sets are numbered from now on, and records it.
   func takeNewName(_ client: UUID) {
     request.clientID = client
     guard let root = scope.root else { return }
     keep(.named(client: client, root: root.uuid))
-    forgetDecisions(after: 0)
+    sendBehindRecords()
   }
 
   private func redo(_ record: ReplicaRecord) throws(ScopeError) {
@@ -186,14 +205,13 @@ extension Replica {
     }
   }
 
-  /// Restores the decision about a change set whose place is not reached.
+  /// Restores the decision about a change set whose sequence is not reached.
   private func redo(_ decision: ScopeStanding.Decision) {
     guard let at = pending.place(of: decision.number), at == pending.keptCount,
       progress.isBefore(decision.sequence)
     else { return }
-    pending.decide(at, decision)
     pending.noteSent(upTo: at)
-    keepDecision(at: at)
+    keepDecision(at: at, decision)
   }
 
   private func receive(_ base: ReplicaBase) throws(ScopeError) {

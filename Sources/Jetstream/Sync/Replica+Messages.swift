@@ -62,7 +62,7 @@ extension Replica {
       // The changes made until now were made without having seen this message.
       beginBatch()
       progress.advance(to: sequence)
-      if let number, let at = pending.place(of: number) {
+      if let at = number.flatMap({ pending.place(of: $0) }) ?? pending.placeKept(at: sequence) {
         conclude(
           at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence,
           pending[at].decision?.outcome)
@@ -122,6 +122,8 @@ extension Replica {
     // The batch so far has the root by its old UUID.
     if old != rootUUID { finishBatch() }
     scope.sealChanges()
+    // A server of version 1 does not say which change sets its state contains.
+    if dialect.isOfValues, !journal.isRestoring { forgetDecisions(after: 0) }
     // Seals what observers have changed meanwhile, while the root has its old UUID: the log has that before the state.
     beginBatch()
     // Pending changes of the old root apply to the root with its new UUID.
@@ -226,7 +228,7 @@ extension Replica {
           number: entry.number, replies: replies,
           effective: effective ?? (split == nil ? submitted(entry, replies) : nil),
           sequence: sequence)))
-    noteDecided()
+    noteDecided(isLarge: outcome != nil || !replies.allSatisfy(\.isPlain))
     let set = entry.set
     let fragments = set.fragments
     let isCountRight = replies.count == fragments.count

@@ -27,10 +27,12 @@ extension Replica {
       if !session.isTaking { session.hasMissed = true }
       session.needsState = false
     }
-    // What it has decided of another history, or has lost, it decides again.
-    if !progress.continues(standing.position) || !standing.isForgotten {
-      forgetDecisions(after: standing.decided)
-    }
+    // A server with another history decides again what it does not know. One with a part of the known one, which was
+    // restored from an older copy, has lost what is behind that.
+    let isSame = progress.position?.epoch == standing.position.epoch
+    forgetDecisions(
+      after: isSame
+        ? pending.knownNumber(upTo: standing.position.sequence) : standing.decided)
     guard standing.resumes else { return session.stateStanding = standing }
     session.acknowledged = since
     beginBatch()
@@ -39,9 +41,8 @@ extension Replica {
       // A frame of a process that is gone may have delivered the change set when this process had its session: the
       // server then sent it like another client's change set, and its sequence is applied already.
       if progress.isBefore(decision.sequence) {
-        pending.decide(at, decision)
         pending.noteSent(upTo: at)
-        keepDecision(at: at)
+        keepDecision(at: at, decision)
       } else {
         conclude(at, decision.fragmentReplies, effective: [], decision.outcome)
       }
@@ -53,17 +54,15 @@ extension Replica {
   /// Notes the server's decision about the change set of a message, while earlier changes in the server's order have
   /// not been applied.
   ///
-  /// - Parameter sequence: the place of the change set behind these; nil if they are not known to be missing.
+  /// - Parameter sequence: the sequence of the change set, behind theirs; nil if none is known to be missing.
   func noteDecision(
     of messageIndex: Int, _ replies: [FragmentReply], _ outcome: CallOutcome?,
     at sequence: Int? = nil
   ) {
     guard let at = pending.place(sentIn: messageIndex) else { return }
-    pending.decide(
-      at,
-      ScopeStanding.Decision(
-        number: pending[at].number, fragmentReplies: replies, sequence: sequence, outcome: outcome))
-    if sequence != nil { keepDecision(at: at) }
+    let decision = ScopeStanding.Decision(
+      number: pending[at].number, fragmentReplies: replies, sequence: sequence, outcome: outcome)
+    if sequence == nil { pending.decide(at, decision) } else { keepDecision(at: at, decision) }
   }
 
   /// Applies the decisions of a resume point whose state is about to be applied.

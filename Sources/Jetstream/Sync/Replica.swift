@@ -33,11 +33,7 @@ package final class Replica {
   var reportedState: SyncState?
   /// The protocol as the session's server speaks it.
   var dialect: ReplicaDialect {
-    didSet {
-      overlay.isOfValues = dialect.isOfValues
-      // A server of version 1 does not say where in its order a change set has its place.
-      if dialect.isOfValues { forgetDecisions(after: 0) }
-    }
+    didSet { overlay.isOfValues = dialect.isOfValues }
   }
   var pending = PendingQueue()
   var overlay = PendingOverlay()

@@ -81,7 +81,7 @@ struct ReplicaProgress {
 
   /// Returns true if the known position is part of the history that another one belongs to: the epoch is the same, and
   /// the sequence is not earlier than the known one was when the client has asked for it.
-  func continues(_ other: ScopePosition) -> Bool {
+  private func continues(_ other: ScopePosition) -> Bool {
     guard let position else { return false }
     return other.epoch == position.epoch && other.sequence >= min(position.sequence, requestedAt)
   }

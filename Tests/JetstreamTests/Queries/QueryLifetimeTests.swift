@@ -52,6 +52,22 @@ import Testing
     #expect(board.chores.allSatisfy { $0.record?.nodes.isEmpty == true })
   }
 
+  @Test("Once an observer has stopped a query, no other one is called")
+  func stoppedByObserver() {
+    let board = Workboard(["a"])
+    let scope = boardScope(board)
+    let live = board.query(\.chores).live(isolation: here())
+    var calls: [String] = []
+    live.observe { _ in
+      calls.append("stops")
+      live.stop()
+    }
+    live.observe { _ in calls.append("rows") }
+    board.chores.append(Chore("b"))
+    scope.flush()
+    #expect(calls == ["stops"])
+  }
+
   @Test("Observers are held weakly, tokens cancel, and a query does not keep itself alive")
   func observers() {
     let board = Workboard(["a"])

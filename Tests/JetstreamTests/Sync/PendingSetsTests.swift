@@ -22,8 +22,12 @@ struct PendingSetsTests {
         model.append(next)
       case 8:
         let place = Int.random(in: 0...model.count, using: &generator)
-        queue.insert(entry(next))
-        model.insert(next, at: place)
+        let before = place == 0 ? 0 : model[place - 1]
+        let number = place == model.count ? before + 1 : (before + model[place]) / 2
+        guard number > before else { continue }
+        queue.insert(entry(number))
+        model.insert(number, at: place)
+        next = max(next, number)
       case 9 where !model.isEmpty:
         let place = Int.random(in: 0..<model.count, using: &generator)
         #expect(queue.remove(at: place).number == model.remove(at: place))
@@ -33,7 +37,7 @@ struct PendingSetsTests {
       default:
         if !model.isEmpty { #expect(queue.remove(at: 0).number == model.remove(at: 0)) }
       }
-      next += 1
+      next += 64
       for place in queue.indices.suffix(1) { queue[place].seen = model[place] }
       guard queue.map(\.number) == model, queue.count == model.count else {
         Issue.record("seed \(seed), step \(step): \(queue.map(\.number)) instead of \(model)")

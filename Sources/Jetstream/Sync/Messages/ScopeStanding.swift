@@ -20,7 +20,7 @@ package struct ScopeStanding: Sendable, Hashable {
   package struct Decision: Sendable, Hashable {
     /// The change set's number.
     package var number: Int
-    /// One reply for each fragment, in the same order.
+    /// One reply for each fragment, in the same order; none if the change set has a sequence and each was accepted as it is.
     package var fragmentReplies: [FragmentReply]
     /// The change set's sequence; nil if no part of it had an effect.
     package var sequence: Int?
