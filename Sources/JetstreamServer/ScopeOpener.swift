@@ -99,7 +99,7 @@ final class ScopeOpener {
   ) async throws -> any Hostable {
     let lease = try await storage.lease(name)
     return try await releasing(lease) {
-      let stored = try await lease.read()
+      let stored = try await read(lease, name)
       let history = try await StorageQueue.run { try ScopeHistory(stored) }
       let leased = LeasedHistory(lease: lease, history: history, last: stored.last)
       return try await host(scope, name, unknown, leased)
@@ -110,7 +110,7 @@ final class ScopeOpener {
   private func host(_ name: String, _ schema: ScopeSchema) async throws -> any Hostable {
     let lease = try await storage.lease(name)
     return try await releasing(lease) {
-      let stored = try await lease.read()
+      let stored = try await read(lease, name)
       let (history, content) = try await StorageQueue.run {
         let history = try ScopeHistory(stored)
         return (history, try RowsContent(name: name, schema, from: history))
@@ -118,6 +118,18 @@ final class ScopeOpener {
       let leased = LeasedHistory(lease: lease, history: history, last: stored.last)
       return try await host(content, name, .reject, leased, isRestored: true)
     }
+  }
+
+  /// Reads a history, and reports what it has lost.
+  private func read(_ lease: any ScopeLease, _ name: String) async throws -> StoredHistory {
+    let stored = try await lease.read()
+    for loss in stored.losses {
+      report(
+        Diagnostic(
+          .error, .storage, scope: name,
+          "goes on in a new epoch, since a part of its history is lost: \(loss)"))
+    }
+    return stored
   }
 
   /// Runs `body`, and releases a lease if it fails.

@@ -42,7 +42,7 @@ public struct LogConfiguration: Sendable, Hashable {
   /// file. ``LogOpening/losses`` reports the missing records, once; the next record gets the
   /// sequence number of the first missing one. A server that continues this way must begin a new
   /// epoch with `FragmentLog.beginEpoch()` before it hosts the scope, because its clients may have
-  /// seen the missing records.
+  /// seen the missing records. A `ScopeDirectory` does so by itself.
   public var acceptsLoss: Bool
 
   /// Makes a configuration.

@@ -29,7 +29,10 @@ struct OpenedLog {
   /// The oldest snapshot that the log has or should have.
   private(set) var oldestSnapshot: Int?
 
-  init(_ directory: any LogDirectory, _ configuration: LogConfiguration) throws(LogError) {
+  /// - Parameter afterLoss: a record that is appended if records or snapshots are missing, before the log forgets that.
+  init(
+    _ directory: any LogDirectory, _ configuration: LogConfiguration, afterLoss: RecordContent?
+  ) throws(LogError) {
     let lock = try reading { () throws(LogFileError) in try directory.lock(LogNames.lock) }
     guard let lock else { throw .inUse(path: directory.name) }
     lockFile = lock
@@ -80,11 +83,17 @@ struct OpenedLog {
     } else {
       report.isNew = true
       report.isEmpty = true
+      // The mark may name a snapshot that is lost with everything else.
+      oldestSnapshot = nil
       writer = try reading { () throws(LogFileError) in
         try LogWriter(new: UUID(), directory, segmentBytes: configuration.segmentBytes)
       }
     }
-    if !report.losses.isEmpty { try forgetLosses() }
+    if !report.losses.isEmpty {
+      // In this order: if the process ends in between, the next opening finds the losses again.
+      if let afterLoss { try append(afterLoss) }
+      try forgetLosses()
+    }
     // Many logs are only read after this.
     writer.rest()
     isOpen = true
@@ -92,6 +101,23 @@ struct OpenedLog {
 
   /// The mark to write to the lock file of an opened log.
   var mark: LogMark { LogMark(isOpen: true, durable: writer.last, snapshot: oldestSnapshot) }
+
+  /// Appends a record and syncs it.
+  private mutating func append(_ record: RecordContent) throws(LogError) {
+    let sequence = writer.last + 1
+    var line: [UInt8] = []
+    LogLine.append(
+      sequence: sequence, kind: record.kind, rest: 0, synced: writer.synced,
+      payload: record.payload, to: &line)
+    writer.take(&line, last: sequence)
+    try reading { () throws(LogFileError) in
+      try writer.write()
+      guard let sync = writer.beginSync() else { return }
+      try sync.perform()
+      writer.endSync(sync)
+    }
+    report.tailCount += 1
+  }
 
   /// Replaces a mark that knows more records than the log has. The new mark is synced, so that the
   /// old one cannot return after a power failure, when the log has continued and is intact.

@@ -92,31 +92,35 @@ package final class RecordLog: Sendable {
   ///
   /// Cost: reading the newest snapshot and the records after it.
   ///
+  /// - Parameter afterLoss: a record that is appended, and durable, before the log forgets that records were missing;
+  ///   see ``LogOpening/losses``. However often the process ends meanwhile, a log that goes on after a loss has it.
   /// - Throws: ``LogError/inUse(path:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
   ///   ``LogError/newerVersion(file:version:)``. No record has been changed then. A ``LogReader`` reads a
   ///   damaged log up to the damage.
   package convenience init(
-    _ path: String, configuration: LogConfiguration = LogConfiguration()
+    _ path: String, configuration: LogConfiguration = LogConfiguration(),
+    afterLoss: RecordContent? = nil
   ) throws(LogError) {
     let directory = try reading { () throws(LogFileError) in try POSIXLogDirectory(path) }
-    try self.init(directory, configuration: configuration)
+    try self.init(directory, configuration: configuration, afterLoss: afterLoss)
   }
 
   /// Opens the log in any implementation of a directory.
   package convenience init(
-    _ directory: any LogDirectory, configuration: LogConfiguration = LogConfiguration()
+    _ directory: any LogDirectory, configuration: LogConfiguration = LogConfiguration(),
+    afterLoss: RecordContent? = nil
   ) throws(LogError) {
     try self.init(
       directory, configuration: configuration, queue: DispatchLogQueue("jetstream.log"),
-      snapshotQueue: DispatchLogQueue("jetstream.log.snapshots"))
+      snapshotQueue: DispatchLogQueue("jetstream.log.snapshots"), afterLoss: afterLoss)
   }
 
   /// Opens a log that works on the given queues.
   package init(
     _ directory: any LogDirectory, configuration: LogConfiguration, queue: any LogQueue,
-    snapshotQueue: any LogQueue
+    snapshotQueue: any LogQueue, afterLoss: RecordContent? = nil
   ) throws(LogError) {
-    let opened = try OpenedLog(directory, configuration)
+    let opened = try OpenedLog(directory, configuration, afterLoss: afterLoss)
     self.directory = directory
     self.configuration = configuration
     self.queue = queue

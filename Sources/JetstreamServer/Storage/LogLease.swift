@@ -4,11 +4,13 @@ import Jetstream
 /// another object of this one. It has no term.
 package struct LogLease: ScopeLease {
   let log: FragmentLog
+  private let losses: [LogDamage]
   private let repeated: RepeatedBatches
   private var records: RecordLog { log.records }
 
-  package init(_ log: FragmentLog) {
-    self.log = log
+  /// - Parameter losses: the parts of the log that are missing and behind which a new epoch was begun.
+  package init(_ log: FragmentLog, losses: [LogDamage] = []) {
+    (self.log, self.losses) = (log, losses)
     repeated = RepeatedBatches(log.records)
   }
 
@@ -23,6 +25,7 @@ package struct LogLease: ScopeLease {
     let reader = LogReader(records.directory)
     let snapshot = try reader.snapshot()
     var history = StoredHistory(snapshot: snapshot, records: [])
+    history.losses = losses
     if snapshot == nil, records.lastSequence == 0 { return history }
     var cursor = try reader.read(from: (snapshot?.sequence ?? 0) + 1)
     while let record = try cursor.next() { history.records.append(record) }

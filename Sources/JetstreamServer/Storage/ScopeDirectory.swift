@@ -22,7 +22,9 @@ public final class ScopeDirectory: Sendable {
   ///
   /// - Parameters:
   ///   - path: The path of the directory.
-  ///   - configuration: The settings of the scopes' logs.
+  ///   - configuration: The settings of the scopes' logs. With `acceptsLoss`, a scope whose log has lost its end goes on in
+  ///     a new epoch when it is opened: clients that have seen more than the log has notice that, and
+  ///     ``Server/onDiagnostic`` reports the loss.
   /// - Throws: `LogError.inUse` if a process uses the directory already, this one or another; `LogError.file`.
   public init(
     _ path: String, configuration: LogConfiguration = LogConfiguration()
@@ -70,7 +72,8 @@ extension ScopeDirectory: ScopeStorage {
         return StoredScope(isNew: true, schema: schema)
       }
       let reader = try LogReader(folder(of: place))
-      return StoredScope(isNew: try reader.holdsNothing(), schema: schema)
+      let isNew = try reader.holdsNothing(acceptingLoss: configuration.acceptsLoss)
+      return StoredScope(isNew: isNew, schema: schema)
     }
   }
 
@@ -91,7 +94,10 @@ extension ScopeDirectory: ScopeStorage {
     let place = try place(of: name)
     do throws(StorageError) {
       return try await run { [self] in
-        LogLease(try FragmentLog(folder(of: place), configuration: configuration))
+        let epoch = ScopeHistory.beginning(of: UUID().wireText)
+        let log = try RecordLog(
+          folder(of: place), configuration: configuration, afterLoss: epoch)
+        return LogLease(FragmentLog(log), losses: log.opening.losses)
       }
     } catch {
       if case .log(.inUse) = error { throw .leased(name) }
@@ -171,7 +177,19 @@ private struct SchemaCache {
 
 extension LogReader {
   /// Returns true if the log has neither a state nor a record: an opening has ended before it wrote the first one.
-  fileprivate func holdsNothing() throws(LogError) -> Bool {
+  ///
+  /// - Parameter acceptingLoss: true to count records that are missing as not there, as an opening does that accepts the
+  ///   loss. If the log is damaged in another way, opening it throws.
+  fileprivate func holdsNothing(acceptingLoss: Bool) throws(LogError) -> Bool {
+    do throws(LogError) {
+      return try holdsNothing()
+    } catch {
+      guard acceptingLoss, case .damaged = error else { throw error }
+      return try snapshot() == nil
+    }
+  }
+
+  private func holdsNothing() throws(LogError) -> Bool {
     guard let first = try firstSequence() else { return true }
     // A log whose first records were dropped has a state behind them.
     guard first == 1 else { return false }

@@ -19,7 +19,8 @@ package protocol ScopeStorage: Sendable {
   /// Takes the lease of a scope. A history is created for a scope that has none.
   ///
   /// - Throws: ``StorageError/leased(_:)`` while another server has it, also one in the same process;
-  ///   ``StorageError/unavailable(_:)``; or the error of a history that cannot be used.
+  ///   ``StorageError/unavailable(_:)``; or the error of a history that cannot be used. A storage may go on without the
+  ///   missing end of a history; see ``StoredHistory/losses``.
   func lease(_ name: String) async throws(StorageError) -> any ScopeLease
 
   /// Returns the records behind a sequence number, each once it is durable, as they are appended by the holder of the lease.
@@ -95,6 +96,9 @@ package struct StoredHistory: Sendable {
   package var snapshot: LogSnapshot?
   /// The records behind the snapshot, in order.
   package var records: [LogRecord]
+  /// The parts of the history that are missing although they were durable. Empty unless the storage goes on without
+  /// them; then it has begun a new epoch behind what is left, since clients may have seen them.
+  package var losses: [LogDamage] = []
 
   package init(snapshot: LogSnapshot?, records: [LogRecord]) {
     (self.snapshot, self.records) = (snapshot, records)

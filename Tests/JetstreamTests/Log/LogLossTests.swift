@@ -144,6 +144,31 @@ struct LogLossTests {
     }
   }
 
+  @Test("The record of a loss is durable before the log forgets the loss")
+  func recordOfLoss() throws {
+    let (files, ends) = try closedLog()
+    for seed in 0..<20 as Range<UInt64> {
+      let disk = SimulatedDisk(seed: seed)
+      disk.files = files
+      disk.files[name]!.removeLast(files[name]!.count - ends[4])
+      func open() throws -> RecordLog {
+        try RecordLog(
+          disk, configuration: .init(acceptsLoss: true), queue: ManualLogQueue(),
+          snapshotQueue: ManualLogQueue(), afterLoss: RecordContent(.note, payload(99)))
+      }
+      // The first fault is repeated, so that the second one is that of the record.
+      disk.inject([.syncDirectory(EINTR), seed % 2 == 0 ? .write(EIO) : .sync(EIO)])
+      #expect(throws: LogError.self) { try open() }
+      #expect(!disk.hasFaults)
+      disk.crash()
+      #expect(try open().opening.losses.count == 1)
+      disk.crash()
+      let all = numbers(try LogReader(disk).all())
+      #expect(all.prefix(5) == [1, 2, 3, 4, 99] && all.allSatisfy { $0 < 5 || $0 == 99 })
+      #expect(try open().opening.losses.isEmpty)
+    }
+  }
+
   @Test("What is written while the end is looked at is not missed")
   func readingBeside() throws {
     let disk = SimulatedDisk()
