@@ -24,27 +24,38 @@ extension EngineRunner {
     _ content: any Hostable, as name: String, unknown: UnknownContent, _ leased: LeasedHistory,
     isRestored: Bool = false, snapshotEvery: Int
   ) async throws -> Bool {
-    let lease = leased.lease
+    let key = ObjectIdentifier(content)
     let keeper = keeper(of: content, as: name, leased, snapshotEvery: snapshotEvery)
     let new = try engine.host(
       content, unknown: unknown, history: leased.history, isRestored: isRestored
     ) { keeper.keep($0) }
+    let history = HostedHistory(leased.lease, keeper)
+    histories[key] = history
     do throws(StorageError) {
-      if let new { try await lease.writeSnapshot(at: leased.last) { new.content } }
+      if let new { try await leased.lease.writeSnapshot(at: leased.last) { new.content } }
     } catch {
       // Without its first state a history cannot go on: the app hosts the scope once more.
-      if engine.keepsHistory(of: content) {
+      if histories[key] === history {
+        histories[key] = nil
         engine.remove(content, .notNow("The scope could not be hosted", retryAfter: .zero))
       }
+      history.closed(.failure(error))
       throw error
     }
-    guard engine.keepsHistory(of: content) else {
-      try await lease.release()
-      return false
+    history.begin()
+    if histories[key] === history {
+      if engine.keepsHistory(of: content) { return true }
+      // The server was stopped.
+      histories[key] = nil
     }
-    histories[ObjectIdentifier(content)] = (lease, keeper)
-    keeper.begin()
-    return true
+    do throws(StorageError) {
+      try await close(history)
+    } catch {
+      history.closed(.failure(error))
+      throw error
+    }
+    history.closed(.success(()))
+    return false
   }
 
   /// Stops hosting content: its clients are sent `error`, and its history is written and released.
@@ -57,32 +68,32 @@ extension EngineRunner {
     }
   }
 
-  /// Writes and releases the history of content that the engine no longer hosts.
+  /// Writes and releases the history of content that the engine no longer hosts. One whose first state is still being
+  /// written is closed by ``host(_:as:unknown:_:isRestored:snapshotEvery:)`` behind that; this waits for it.
   ///
   /// - Parameter isPatient: called after a failure; returns true to try once more.
   func closeHistory(
     of content: ObjectIdentifier,
     tryingAgain isPatient: (StorageError) async -> Bool = { _ in false }
   ) async throws(StorageError) {
-    guard let (lease, keeper) = histories.removeValue(forKey: content) else { return }
+    guard let history = histories.removeValue(forKey: content) else { return }
+    if history.isBeginning { return try await history.waitUntilClosed() }
     while true {
       do throws(StorageError) {
-        return try await close(lease, keeper)
+        return try await close(history)
       } catch {
         guard await isPatient(error) else { throw error }
       }
     }
   }
 
-  private func close(
-    _ lease: any ScopeLease, _ keeper: ScopeRecordKeeper
-  ) async throws(StorageError) {
+  private func close(_ history: HostedHistory) async throws(StorageError) {
     let outcome = await withCheckedContinuation { done in
-      keeper.finish { done.resume(returning: $0) }
+      history.keeper.finish { done.resume(returning: $0) }
     }
     // A lost lease was reported by the keeper, and nothing of it can be written any more.
     if case .failure(let error) = outcome, error.remedy != .none { throw error }
-    try await lease.release()
+    try await history.lease.release()
   }
 
   private func keeper(

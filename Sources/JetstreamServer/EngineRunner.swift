@@ -24,8 +24,8 @@ final class EngineRunner {
   let actor: WeakActor
   let ticker: Ticker
   let owner: Owner
-  /// The histories of hosted scopes, each with the keeper that hands it records.
-  var histories: [ObjectIdentifier: (lease: any ScopeLease, keeper: ScopeRecordKeeper)] = [:]
+  /// The histories of hosted scopes.
+  var histories: [ObjectIdentifier: HostedHistory] = [:]
   /// The procedures that the app serves, by name.
   var procedures: [String: ServedProcedure] = [:]
   /// The handlers of procedures that are about to be called.

@@ -43,6 +43,58 @@ struct HostingFaultTests {
   }
 
   @Test(
+    "A scope that is removed while its first state is written loses no change, and its log is closed"
+  )
+  func removedWhileHosted() async throws {
+    let files = try TemporaryDirectory()
+    let snapshots = GatedQueue()
+    let log = try RecordLog(
+      POSIXLogDirectory(files.path), configuration: LogConfiguration(),
+      queue: DispatchLogQueue("log"), snapshotQueue: snapshots)
+    let canvas = Canvas()
+    let scope = Scope(name: "A", root: canvas)
+    let server = Server()
+    snapshots.hold()
+    let hosting = Task { try await server.host(scope, log: FragmentLog(log)) }
+    try await wait { server.runner.engine.keepsHistory(of: scope) }
+    canvas.likes = 1
+    scope.flush()
+    canvas.likes = 5
+    let removing = Task { try await server.remove(scope) }
+    try await wait { !server.runner.engine.keepsHistory(of: scope) }
+    snapshots.letGo()
+    try await removing.value
+    let next = try FragmentLog(files.path)
+    try await hosting.value
+    let again = Canvas()
+    try await server.host(Scope(name: "A", root: again), log: next)
+    #expect(again.likes == 5)
+    await server.stop()
+  }
+
+  @Test(
+    "A scope that is removed while its first state cannot be written reports that to both callers")
+  func removedWithoutFirstState() async throws {
+    let disk = SimulatedDisk()
+    let snapshots = GatedQueue()
+    let log = try RecordLog(
+      disk, configuration: LogConfiguration(), queue: DispatchLogQueue("log"),
+      snapshotQueue: snapshots)
+    let scope = Scope(name: "A", root: Canvas())
+    let server = Server()
+    snapshots.hold()
+    let hosting = Task { try await server.host(scope, log: FragmentLog(log)) }
+    try await wait { server.runner.engine.keepsHistory(of: scope) }
+    let removing = Task { try await server.remove(scope) }
+    try await wait { !server.runner.engine.keepsHistory(of: scope) }
+    disk.inject([.rename(EIO)])
+    snapshots.letGo()
+    await #expect(throws: LogError.self) { try await removing.value }
+    await #expect(throws: LogError.self) { try await hosting.value }
+    await server.stop()
+  }
+
+  @Test(
     "A server whose log the app has closed stops hosting, and goes on where it was with the log opened again"
   )
   func closedLog() async throws {

@@ -1,5 +1,6 @@
 import Jetstream
 import JetstreamServer
+import Synchronization
 
 extension ClientLog {
   /// Opens the log in a directory, to look at what a client keeps in it.
@@ -51,5 +52,33 @@ extension ScopeLease {
     _ = try await withCheckedContinuation { done in
       append(records, after: expected, outlivesProcess: false) { done.resume(returning: $0) }
     }.get()
+  }
+}
+
+/// A queue that can be held up.
+final class GatedQueue: LogQueue {
+  private let queue = DispatchLogQueue("gated")
+  private let held = Mutex<[@Sendable () -> Void]?>(nil)
+
+  func run(_ work: @escaping @Sendable () -> Void) {
+    let isHeld = held.withLock { held in
+      held?.append(work)
+      return held != nil
+    }
+    if !isHeld { queue.run(work) }
+  }
+
+  func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
+    queue.run(after: delay, work)
+  }
+
+  func hold() { held.withLock { $0 = $0 ?? [] } }
+
+  func letGo() {
+    let work = held.withLock { held in
+      defer { held = nil }
+      return held ?? []
+    }
+    for piece in work { queue.run(piece) }
   }
 }

@@ -59,34 +59,6 @@ private final class FailingPlace {
   }
 }
 
-/// A queue that can be held up.
-private final class GatedQueue: LogQueue {
-  private let queue = DispatchLogQueue("gated")
-  private let held = Mutex<[@Sendable () -> Void]?>(nil)
-
-  func run(_ work: @escaping @Sendable () -> Void) {
-    let isHeld = held.withLock { held in
-      held?.append(work)
-      return held != nil
-    }
-    if !isHeld { queue.run(work) }
-  }
-
-  func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
-    queue.run(after: delay, work)
-  }
-
-  func hold() { held.withLock { $0 = $0 ?? [] } }
-
-  func letGo() {
-    let work = held.withLock { held in
-      defer { held = nil }
-      return held ?? []
-    }
-    for piece in work { queue.run(piece) }
-  }
-}
-
 @Suite("The contract of storages that fail", .timeLimit(.minutes(2)))
 struct StorageFaultTests {
   @Test(
