@@ -22,6 +22,8 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     package let expected: Int
     /// True if the records must outlive the process from when the call returns that appends them.
     package let outlivesProcess: Bool
+    /// True if the keeper may be gone soon: a history that has them in memory then takes them however many wait.
+    package var ignoresBacklog = false
 
     var last: Int { expected + records.count }
   }
@@ -91,6 +93,8 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
   private var isTurnDue = false
   /// Called once all records are durable, or with the next failure.
   private var finished: ((Outcome) -> Void)?
+  /// True once no more records come.
+  private var isLeaving = false
 
   /// The number of records since the last snapshot was begun.
   private var sinceSnapshot: Int
@@ -160,6 +164,15 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     reportFinish()
   }
 
+  /// Hands over all records that are not durable, also those that the history has refused because too many waited: no
+  /// more come, and the keeper may be let go of. Then goes on as ``finish(_:)`` does.
+  package func leave(_ done: @escaping (Outcome) -> Void) {
+    isLeaving = true
+    // The refusal of a batch may be on its way.
+    if case .appending = phase { appendAgain() }
+    finish(done)
+  }
+
   private func reportFinish() {
     guard waiting.isEmpty, batches.isEmpty, let done = finished else { return }
     finished = nil
@@ -205,6 +218,8 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
 
   private func append(_ batch: Batch) {
     let attempt = attempt
+    var batch = batch
+    batch.ignoresBacklog = isLeaving
     completions.start({ owner.append(batch, $0) }) { [weak self] outcome in
       self?.appended(outcome, inAttempt: attempt)
     }
@@ -244,9 +259,12 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     done?(.failure(error))
   }
 
-  /// Appends all batches that are not durable again, as they were, and what has waited behind them.
   private func tryAgain() {
-    guard case .failed = phase else { return }
+    if case .failed = phase { appendAgain() }
+  }
+
+  /// Appends all batches that are not durable again, as they were, and what has waited behind them.
+  private func appendAgain() {
     phase = .appending
     attempt += 1
     for batch in batches { append(batch) }

@@ -12,12 +12,15 @@ extension RecordLog {
 
   /// Appends several records as one batch, if `expected` is the sequence number of the last record.
   ///
-  /// - Parameter outlivingProcess: true to write the records before this returns, as ``writeNow()`` does.
+  /// - Parameters:
+  ///   - outlivingProcess: true to write the records before this returns, as ``writeNow()`` does.
+  ///   - ignoringBacklog: true to take the records however many bytes wait to be written.
   /// - Throws: as ``append(_:_:)`` does.
   package func append(
-    _ records: [RecordContent], after expected: Int, outlivingProcess: Bool
+    _ records: [RecordContent], after expected: Int, outlivingProcess: Bool,
+    ignoringBacklog: Bool = false
   ) throws(LogError) -> ConditionalAppend {
-    let receipt = try append(records, after: expected)
+    let receipt = try append(records, after: expected, ignoringBacklog: ignoringBacklog)
     if let receipt {
       if outlivingProcess { writeNow() }
       return .appended(receipt)

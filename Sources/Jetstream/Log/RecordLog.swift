@@ -144,6 +144,9 @@ package final class RecordLog: Sendable {
   /// The error of the last attempt to write; nil if it succeeded.
   package var failure: LogError? { state.withLock { $0.failure } }
 
+  /// True once the log was closed without an error.
+  package var isClosed: Bool { state.withLock { $0.phase >= .stopped } }
+
   func durable(_ state: State) -> Int {
     configuration.durability == .none ? state.written : state.synced
   }
@@ -202,7 +205,7 @@ package final class RecordLog: Sendable {
   /// Appends several records as one batch. Appends nothing, and returns nil, if the last record has
   /// another sequence number than `expected`; nil for any.
   func append(
-    _ records: [RecordContent], after expected: Int?
+    _ records: [RecordContent], after expected: Int?, ignoringBacklog: Bool = false
   ) throws(LogError) -> LogReceipt? {
     precondition(!records.isEmpty, "A batch of records is empty.")
     var size = 0
@@ -219,7 +222,7 @@ package final class RecordLog: Sendable {
       guard state.phase == .open else { throw .closed }
       if let expected, expected != state.next - 1 { return nil }
       let waiting = state.pending.count + state.unwrittenBytes
-      guard waiting == 0 || waiting + size <= configuration.backlogBytes else {
+      if !ignoringBacklog, waiting > 0, waiting + size > configuration.backlogBytes {
         throw .backlog(bytes: waiting)
       }
       let start = state.pending.count

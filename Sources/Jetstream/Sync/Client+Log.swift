@@ -69,6 +69,7 @@ extension Client {
       store: { keeper.keep($0) }
     ) { _ in }
     guard let replica = kept.replica else { throw SyncError.alreadyFetched(scope: scope.name) }
+    logs[ObjectIdentifier(scope)] = KeptLog(keeper: keeper, log: log)
     keeper.begin()
     scheduleTimer()
     guard replica.isUntouched else { return }
@@ -87,7 +88,10 @@ extension Client {
   ) -> RecordKeeper<ReplicaRecord, LogError> {
     var owner = RecordKeeper<ReplicaRecord, LogError>.Owner(
       encode: \.content, mustOutliveProcess: { _ in true },
-      append: { log.append($0.records, after: $0.expected, then: $1) },
+      append: {
+        log.append(
+          $0.records, after: $0.expected, ignoringBacklog: $0.ignoresBacklog, then: $1)
+      },
       stored: { kept.replica?.stored($0) },
       snapshot: {
         guard let history = kept.replica?.history else { return nil }
@@ -105,5 +109,34 @@ extension Client {
     return RecordKeeper(
       ticker: ticker, completions: ActorCompletions(on: actor), after: log.records.lastSequence,
       tail: log.records.opening.tailCount, snapshotEvery: snapshotEvery, owner: owner)
+  }
+}
+
+/// The logs of scopes that are no longer synced.
+extension Client {
+  /// The log of a scope.
+  struct KeptLog {
+    let keeper: RecordKeeper<ReplicaRecord, LogError>
+    let log: ClientLog
+  }
+
+  /// Has the log of a scope that is no longer synced take all of its records, also those that it has refused, and tries
+  /// again every second while they cannot be written. From then on the log has everything in memory at least, so that
+  /// closing it throws until it is durable, and another `fetch` with the log finds it.
+  func leaveLog(of scope: Scope) {
+    guard let kept = logs.removeValue(forKey: ObjectIdentifier(scope)) else { return }
+    let key = ObjectIdentifier(kept.keeper)
+    leftLogs[key] = kept
+    kept.keeper.leave { [weak self] in self?.finishLog(key, after: $0) }
+  }
+
+  private func finishLog(_ key: ObjectIdentifier, after outcome: Result<Void, LogError>) {
+    // A log is closed only once everything is durable.
+    guard let kept = leftLogs[key], case .failure(let error) = outcome, error.remedy != .none,
+      !kept.log.records.isClosed
+    else { return leftLogs[key] = nil }
+    ticker.perform(after: .seconds(1)) { [weak self] in
+      self?.leftLogs[key]?.keeper.finish { self?.finishLog(key, after: $0) }
+    }
   }
 }

@@ -39,6 +39,10 @@ public final class Client: Observable {
   private var link = ClientLink()
   private var timer: Duration?
   private var connecting: [SyncOutcome] = []
+  /// The logs of the scopes that are synced with one.
+  var logs: [ObjectIdentifier: KeptLog] = [:]
+  /// The logs of scopes that are no longer synced, until all of their records are durable, each under its keeper.
+  var leftLogs: [ObjectIdentifier: KeptLog] = [:]
   /// Provides the credentials with which the client asks for a session; see ``Credentials``.
   ///
   /// ```swift
@@ -106,6 +110,7 @@ public final class Client: Observable {
   }
 
   deinit {
+    for kept in logs.values { kept.keeper.leave { _ in } }
     link.end()
   }
 
@@ -266,6 +271,7 @@ public final class Client: Observable {
       tracking.didChange(\.trackedSyncStates)
       onSyncStateChange.fire(scope)
     case .left(let scope):
+      leaveLog(of: scope)
       tracking.didChange(\.trackedSyncStates)
       tracking.didChange(\.trackedPendingChanges)
       onSyncStateChange.fire(scope)

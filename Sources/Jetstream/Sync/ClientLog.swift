@@ -29,12 +29,16 @@ package struct ClientLog: Sendable {
   /// Appends records behind those up to a sequence number, and calls `done` on a queue of the log once they are durable,
   /// with the sequence number of the last durable record, or an attempt to write them has failed. They outlive the
   /// process at once, within the limits of ``RecordLog/writeNow()``.
+  ///
+  /// - Parameter ignoringBacklog: true to take the records however many bytes wait to be written.
   package func append(
-    _ records: [RecordContent], after expected: Int,
+    _ records: [RecordContent], after expected: Int, ignoringBacklog: Bool = false,
     then done: @escaping @Sendable (Result<Int, LogError>) -> Void
   ) {
     do throws(LogError) {
-      switch try self.records.append(records, after: expected, outlivingProcess: true) {
+      let outcome = try self.records.append(
+        records, after: expected, outlivingProcess: true, ignoringBacklog: ignoringBacklog)
+      switch outcome {
       case .appended(let receipt), .repeated(let receipt): receipt.whenDurableUpTo(done)
       case .conflict(let last) where last < expected:
         // The log has refused those before them. That is reported first, and then all are appended again.

@@ -65,7 +65,8 @@ private final class KeptNumbers {
         append: { [log, unowned self] batch, done in
           batches.append(batch.records.count)
           if let refusal { return done(.failure(refusal)) }
-          ClientLog(log.log).append(batch.records, after: batch.expected, then: done)
+          ClientLog(log.log).append(
+            batch.records, after: batch.expected, ignoringBacklog: batch.ignoresBacklog, then: done)
         },
         stored: { [unowned self] in
           stored = max(stored, $0)
@@ -233,6 +234,28 @@ struct RecordKeeperTests {
     }
     #expect(kept.stored == 21)
     #expect(try numbers(LogReader(kept.disk).all()) == Array(1...21))
+  }
+
+  @Test("A keeper that is left hands over what the log has refused")
+  func leave() throws {
+    for isFailureKnown in [false, true] {
+      let kept = try KeptNumbers(snapshotEvery: 0, backlogBytes: 500)
+      kept.disk.isFull = true
+      kept.keep(20)
+      #expect(kept.log.log.lastSequence < 20)
+      if isFailureKnown { kept.settle() }
+      var outcomes: [Result<Void, LogError>] = []
+      kept.keeper.leave { outcomes.append($0) }
+      #expect(kept.log.log.lastSequence == 20)
+      kept.settle()
+      #expect(outcomes.count == 1 && outcomes.map(failure(of:)) != [nil] && kept.stored == 0)
+      kept.disk.isFull = false
+      kept.keeper.finish { outcomes.append($0) }
+      kept.settle()
+      #expect(outcomes.count == 2 && outcomes.last.map(failure(of:)) == .some(nil))
+      #expect(kept.stored == 20)
+      #expect(try numbers(LogReader(kept.disk).all()) == Array(1...20))
+    }
   }
 
   @Test("Records that did not come from the keeper are not reported")
