@@ -104,12 +104,28 @@ extension RecordLog {
       }
       try file.writeAll(lines, at: offset)
       try file.syncFully()
-      try again { () throws(LogFileError) in
-        try directory.rename(LogNames.newSnapshot, to: LogNames.snapshot(sequence))
-      }
-      try again { () throws(LogFileError) in try directory.sync() }
     }
+    try nameSnapshot(sequence)
     if oldestSnapshot == nil { try noteOldestSnapshot(sequence) }
+  }
+
+  /// Gives a complete snapshot its name, and makes that durable. If this fails, the snapshot is removed: a reader in
+  /// this process would find it, and go on from a state that a power failure may take away.
+  private func nameSnapshot(_ sequence: Int) throws(LogError) {
+    let name = LogNames.snapshot(sequence)
+    // One of the same state stays, whichever of the two it is after a power failure.
+    let isNew = try !LogFiles(directory).snapshots.contains(sequence)
+    try reading { () throws(LogFileError) in
+      do throws(LogFileError) {
+        try again { () throws(LogFileError) in
+          try directory.rename(LogNames.newSnapshot, to: name)
+        }
+        try again { () throws(LogFileError) in try directory.sync() }
+      } catch {
+        if isNew { try? directory.remove(name) }
+        throw error
+      }
+    }
   }
 
   /// Returns the records that a snapshot must carry along: those in the snapshot before it, and

@@ -96,7 +96,8 @@ struct LogSettledTests {
       let disk = SimulatedDisk(seed: seed)
       let log = try SimulatedLog(disk)
       try log.write(1...3)
-      if seed.isMultiple(of: 2) { try log.snapshot() }
+      let hasEarlier = seed.isMultiple(of: 2)
+      if hasEarlier { try log.snapshot() }
       try log.write(4...6)
       log.log.whenDurable(6, needsSync: true, andRoll: true) { _ in }
       log.drain()
@@ -108,10 +109,16 @@ struct LogSettledTests {
       let box = ResultBox()
       again.log.compact(keeping: .nothing) { box.put($0) }
       again.drain()
-      #expect(throws: LogError.self) { try #require(box.result).get() }
+      // Without an earlier snapshot there is none, and no record is dropped.
+      let outcome = try #require(box.result)
+      if hasEarlier {
+        #expect(throws: LogError.self) { try outcome.get() }
+      } else {
+        try outcome.get()
+      }
       disk.crash()
       #expect(try LogReader(disk).verify().isWhole, "seed \(seed)")
-      #expect(try SimulatedLog(disk).log.lastSequence == 6, "seed \(seed)")
+      #expect(numbers(try LogReader(disk).all()) == Array(1...6), "seed \(seed)")
     }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import JetstreamSimulation
 import Testing
 
@@ -151,6 +152,21 @@ struct LogSnapshotTests {
     files[LogNames.snapshot(40)]![90] ^= 1
     disk.files = files
     #expect(throws: LogError.self) { try SimulatedLog(disk) }
+  }
+
+  @Test("A snapshot whose name is not durable counts only in place of one of the same state")
+  func unsyncedName() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    disk.inject([.syncDirectory(EIO)])
+    #expect(throws: LogError.self) { try log.snapshot() }
+    #expect(try !disk.hasFaults && LogReader(disk).snapshot() == nil)
+    try log.snapshot()
+    disk.inject([.syncDirectory(EIO)])
+    #expect(throws: LogError.self) { try log.snapshot() }
+    #expect(try !disk.hasFaults && LogReader(disk).snapshot()?.sequence == 0)
+    try log.close()
+    #expect(try LogReader(disk).verify().isWhole)
   }
 
   @Test("A snapshot that was being written when the process ended is not one")
