@@ -157,7 +157,7 @@ extension LogFile {
   }
 
   /// Appends up to `count` bytes from `offset` on to `bytes`, and returns how many were read.
-  func read(
+  package func read(
     at offset: Int, _ count: Int, appendingTo bytes: inout [UInt8]
   ) throws(LogFileError) -> Int {
     var done = 0

@@ -22,8 +22,8 @@ public final class ScopeDirectory: Sendable {
   ///
   /// - Parameters:
   ///   - path: The path of the directory.
-  ///   - configuration: The settings of the scopes' logs. With `acceptsLoss`, a scope whose log has lost its end goes on in
-  ///     a new epoch when it is opened: clients that have seen more than the log has notice that, and
+  ///   - configuration: The settings of the scopes' logs. With `acceptsLoss`, a scope whose log has lost its end goes
+  ///     on in a new epoch when it is opened: clients that have seen more than the log has notice that, and
   ///     ``Server/onDiagnostic`` reports the loss.
   /// - Throws: `LogError.inUse` if a process uses the directory already, this one or another; `LogError.file`.
   public init(
@@ -49,13 +49,35 @@ public final class ScopeDirectory: Sendable {
   /// The file with the schema that a client has brought.
   private static let schemaFile = "schema.json"
 
-  private func schema(of place: ScopePlace) throws -> ScopeSchema? {
-    let file = folder(of: place) + "/" + Self.schemaFile
-    guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
-    do {
-      return try schemas.withLock { try $0.schema(Array(bytes)) }
+  /// Returns the schema in the folder of a scope; nil if there is no file with one.
+  ///
+  /// - Throws: ``StorageError/unreadable(place:problem:)`` with the path of the file, if it is there and cannot be
+  ///   read: it must not be taken for missing, or the next client's schema would replace it.
+  private func schema(in folder: POSIXLogDirectory) throws(StorageError) -> ScopeSchema? {
+    let place = folder.path + "/" + Self.schemaFile
+    var bytes: [UInt8] = []
+    do throws(LogFileError) {
+      let file = try folder.open(Self.schemaFile, for: .reading)
+      defer { file.close() }
+      _ = try file.read(at: 0, file.size(), appendingTo: &bytes)
     } catch {
-      throw StorageError.unreadable(place: file, problem: "\(error)")
+      if error.code == ENOENT { return nil }
+      throw .unreadable(place: place, problem: String(cString: strerror(error.code)))
+    }
+    do {
+      return try schemas.withLock { try $0.schema(bytes) }
+    } catch {
+      throw .unreadable(place: place, problem: "\(error)")
+    }
+  }
+
+  /// Returns the folder of a scope; nil if there is none.
+  private func existingFolder(of place: ScopePlace) throws(LogFileError) -> POSIXLogDirectory? {
+    do throws(LogFileError) {
+      return try POSIXLogDirectory(existing: folder(of: place))
+    } catch {
+      if error.code == ENOENT { return nil }
+      throw error
     }
   }
 
@@ -67,12 +89,11 @@ extension ScopeDirectory: ScopeStorage {
   package func find(_ name: String) async throws(StorageError) -> StoredScope {
     let place = try place(of: name)
     return try await run { [self] in
-      let schema = try schema(of: place)
-      guard FileManager.default.fileExists(atPath: folder(of: place)) else {
-        return StoredScope(isNew: true, schema: schema)
+      guard let folder = try existingFolder(of: place) else {
+        return StoredScope(isNew: true, schema: nil)
       }
-      let reader = try LogReader(folder(of: place))
-      let isNew = try reader.holdsNothing(acceptingLoss: configuration.acceptsLoss)
+      let schema = try schema(in: folder)
+      let isNew = try LogReader(folder).holdsNothing(acceptingLoss: configuration.acceptsLoss)
       return StoredScope(isNew: isNew, schema: schema)
     }
   }
@@ -123,12 +144,12 @@ extension ScopeDirectory: ScopeStorage {
   private func records(
     of name: String, after sequence: Int
   ) throws(StorageError) -> LogRecords.Iterator? {
-    let folder = folder(of: try place(of: name))
-    guard FileManager.default.fileExists(atPath: folder) else { return nil }
-    do throws(LogError) {
-      return try LogReader(folder).follow(from: sequence + 1).makeAsyncIterator()
+    let place = try place(of: name)
+    do throws(LogFileError) {
+      guard let folder = try existingFolder(of: place) else { return nil }
+      return LogReader(folder).follow(from: sequence + 1).makeAsyncIterator()
     } catch {
-      throw StorageError(error)
+      throw .log(.file(error))
     }
   }
 
@@ -178,8 +199,8 @@ private struct SchemaCache {
 extension LogReader {
   /// Returns true if the log has neither a state nor a record: an opening has ended before it wrote the first one.
   ///
-  /// - Parameter acceptingLoss: true to count records that are missing as not there, as an opening does that accepts the
-  ///   loss. If the log is damaged in another way, opening it throws.
+  /// - Parameter acceptingLoss: true to count records that are missing as not there, as an opening does that accepts
+  ///   the loss. If the log is damaged in another way, opening it throws.
   fileprivate func holdsNothing(acceptingLoss: Bool) throws(LogError) -> Bool {
     do throws(LogError) {
       return try holdsNothing()
