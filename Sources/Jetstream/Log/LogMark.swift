@@ -56,9 +56,26 @@ struct LogMark: Hashable {
 
   /// Reads the mark of a directory; nil if there is none that can be read.
   init?(_ directory: any LogDirectory) {
+    guard let bytes = try? Self.bytes(in: directory) else { return nil }
+    self.init(bytes)
+  }
+
+  /// Returns the content of the lock file; nil if there is none.
+  static func bytes(in directory: any LogDirectory) throws(LogFileError) -> [UInt8]? {
     var bytes: [UInt8] = []
-    guard let file = try? directory.open(LogNames.lock, for: .reading),
-      (try? file.read(at: 0, 256, appendingTo: &bytes)) != nil,
+    do throws(LogFileError) {
+      let file = try directory.open(LogNames.lock, for: .reading)
+      _ = try file.read(at: 0, 256, appendingTo: &bytes)
+    } catch {
+      if error.code == POSIXLogDirectory.notFound { return nil }
+      throw error
+    }
+    return bytes
+  }
+
+  /// Decodes the content of a lock file; nil if it is not a whole mark.
+  init?(_ bytes: [UInt8]) {
+    guard
       case .object(let object)? = try? JSONValue(parsing: bytes),
       case .bool(let isOpen)? = object["open"],
       let durable = Self.number(object["durable"]), let synced = Self.number(object["synced"])

@@ -27,7 +27,7 @@ package struct LogRecords: AsyncSequence, Sendable {
         // Checked before reading, so that records that become durable before the log closes are
         // still returned.
         let isOver = watch.isOver
-        if let record = try cursor.next(upTo: watch.durable) { return record }
+        if let record = try cursor.next(upTo: try watch.durable) { return record }
         if isOver { return nil }
         await watch.wait(beyond: cursor.sequence - 1)
       }
@@ -43,7 +43,7 @@ package struct LogRecords: AsyncSequence, Sendable {
 /// A source that knows which records of a log are durable.
 protocol LogWatch: Sendable {
   /// The sequence number of the last durable record.
-  var durable: Int { get }
+  var durable: Int { get throws(LogError) }
   /// True when no more records will become durable.
   var isOver: Bool { get }
   /// Waits until a record after `sequence` may be durable, until no more records will come, or
@@ -130,7 +130,8 @@ extension LogReader {
   /// Checks the files again after each `interval`. The sequence goes on until the task is
   /// cancelled, also when the log is closed and opened again. While no process has the log open, it
   /// returns all complete records. If the writer crashes, records that it had not marked as durable
-  /// follow once the log is opened again.
+  /// follow once the log is opened again; while the file `lock` is damaged, that is all of them. A
+  /// `lock` that is there and cannot be read is an error.
   package func follow(
     from sequence: Int, every interval: Duration = .milliseconds(50)
   ) -> LogRecords {
@@ -152,8 +153,14 @@ private struct PollWatch: LogWatch {
   let pause: @Sendable () async -> Void
 
   var durable: Int {
-    guard let mark = LogMark(directory), mark.isOpen else { return .max }
-    return mark.durable
+    get throws(LogError) {
+      let bytes = try reading { () throws(LogFileError) in try LogMark.bytes(in: directory) }
+      // A copy of a log has none.
+      guard let bytes else { return .max }
+      // One that is not whole is being written, or its writer has crashed: then the next one writes it again.
+      guard let mark = LogMark(bytes) else { return 0 }
+      return mark.isOpen ? mark.durable : .max
+    }
   }
 
   var isOver: Bool { false }

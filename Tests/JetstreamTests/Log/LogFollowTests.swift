@@ -1,3 +1,4 @@
+import Foundation
 import JetstreamSimulation
 import Testing
 
@@ -39,6 +40,38 @@ struct LogFollowTests {
       #expect(number <= log.log.durableSequence)
     }
     #expect(await pauses.count == 2)
+  }
+
+  @Test("A damaged lock file makes nothing durable, and one that cannot be read is an error")
+  func lockFile() async throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk, .init(durability: .interval(.seconds(1))))
+    // It syncs the file.
+    try log.snapshot()
+    try log.write(1...5)
+    disk.flip(LogNames.lock, at: 20, mask: 1)
+    let pauses = Pauses(log)
+    var iterator = LogReader(disk).follow(from: 1) { await pauses.pause() }.makeAsyncIterator()
+    for number in 1...5 {
+      #expect(try await iterator.next()?.sequence == number)
+      #expect(log.log.durableSequence == 5)
+    }
+    // A copy without the file is followed up to its end.
+    let copy = SimulatedDisk()
+    copy.files = disk.files.filter { $0.key != LogNames.lock }
+    iterator = LogReader(copy).follow(from: 5) {}.makeAsyncIterator()
+    #expect(try await iterator.next()?.sequence == 5)
+
+    let directory = try TemporaryDirectory()
+    let closed = try RecordLog(directory.path)
+    try closed.append(.note, payload(1))
+    try await closed.close()
+    let lock = directory.path + "/" + LogNames.lock
+    try FileManager.default.removeItem(atPath: lock)
+    try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+    await #expect(throws: LogError.self) {
+      for try await _ in try LogReader(directory.path).follow(from: 1) {}
+    }
   }
 
   /// Has records synced in the first pause, and three more written and synced in the second.
