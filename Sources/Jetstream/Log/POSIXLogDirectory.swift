@@ -200,8 +200,12 @@ private final class POSIXLogFile: LogFile {
 
   func sync() throws(LogFileError) {
     #if canImport(Darwin)
-    // A plain fsync leaves the bytes in the drive's cache.
+    // A plain fsync leaves the bytes in the drive's cache. It is the best that some file systems have, such as those of
+    // a network; after any other error it might succeed although the bytes are lost.
     if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+    guard [ENOTSUP, EOPNOTSUPP, EINVAL, ENOTTY].contains(errno) else {
+      throw LogFileError(.sync, name, code: errno)
+    }
     let result = fsync(descriptor)
     #else
     let result = fdatasync(descriptor)
