@@ -147,6 +147,9 @@ public final class FragmentLog: Sendable {
 
   /// Writes and syncs all appended records, then closes the log and releases its lock.
   ///
+  /// A log that is released without being closed does the same, if it can, on the thread that releases it, and reports
+  /// nothing: close a log to learn that everything is durable.
+  ///
   /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``. The log stays open then, and
   ///   closing it can be tried again.
   public func close() async throws(LogError) { try await records.close() }

@@ -53,7 +53,7 @@ extension RecordLog {
   }
 
   /// Passes the pending lines to the writer.
-  private func take(into writer: inout LogWriter) {
+  func take(into writer: inout LogWriter) {
     state.withLock { state in
       writer.take(&state.pending, last: state.next - 1)
       state.unwrittenBytes = writer.waitingBytes
@@ -84,7 +84,8 @@ extension RecordLog {
       })
   }
 
-  private func attempt(isSyncDue: Bool, rollMark: LogWriter.Mark?) throws(LogError) {
+  /// Writes all waiting lines, and syncs them if that is due. `rollMark` is where the segment must end.
+  func attempt(isSyncDue: Bool, rollMark: LogWriter.Mark?) throws(LogError) {
     let (isUncertain, isAway) = writer.withLock { ($0.isUncertain, $0.isAway) }
     // Do not write to a file that the next process will not find, or make a segment outside the
     // log.

@@ -233,4 +233,42 @@ struct RecordLogTests {
       try SimulatedLog(disk)
     }
   }
+
+  @Test(
+    "A log that is released without being closed writes and syncs what it has",
+    arguments: [LogDurability.everyChangeSet, .interval(.seconds(60)), .none])
+  func released(_ durability: LogDurability) throws {
+    for seed in 0..<10 as Range<UInt64> {
+      let disk = SimulatedDisk(seed: seed)
+      var log: SimulatedLog? = try SimulatedLog(disk, .init(durability: durability))
+      try log?.write(1...5)
+      if seed.isMultiple(of: 2) {
+        disk.inject([.write(ENOSPC)])
+        try log?.write(6...6)
+        #expect(log?.log.failure != nil)
+      }
+      log = nil
+      disk.crash()
+      let last = seed.isMultiple(of: 2) ? 6 : 5
+      #expect(numbers(try LogReader(disk).all()) == Array(1...last))
+    }
+  }
+
+  @Test("A log of a process that was killed changes nothing when it is released")
+  func releasedLate() throws {
+    let disk = SimulatedDisk()
+    var log: SimulatedLog? = try SimulatedLog(disk, .init(durability: .none))
+    try log?.write(1...5)
+    disk.inject([.sync(EIO)])
+    let box = ResultBox()
+    log?.log.whenSynced { box.put($0) }
+    log?.drain()
+    disk.kill()
+    let next = try SimulatedLog(disk)
+    try next.write(6...6)
+    let files = disk.files
+    log = nil
+    #expect(disk.files == files)
+    try next.close()
+  }
 }
