@@ -21,7 +21,8 @@ final class HTTPServerConnection: TransportHandler {
     case handling
     /// The response is on its way, and another request may follow.
     case writing
-    /// The last response is on its way; input is ignored until the peer's end.
+    /// The last response is on its way; input is ignored until the peer's end. A peer that has ended its side may still
+    /// read the response: it has as long as ``deadlinePassed(_:buffered:)`` allows.
     case lingering
     case upgraded(WebSocketConnection)
     case closed
@@ -167,8 +168,17 @@ final class HTTPServerConnection: TransportHandler {
   }
 
   func ended() {
-    state.withLock { $0.phase = .closed }
-    transport.close(within: server.configuration.handshakeTimeout)
+    let isAnswering = state.withLock { state in
+      if case .lingering = state.phase { return true }
+      state.phase = .closed
+      return false
+    }
+    if isAnswering {
+      // The deadline of the response goes on: it drops a peer that reads nothing any more.
+      transport.closeOnceWritten()
+    } else {
+      transport.close(within: server.configuration.handshakeTimeout)
+    }
   }
 
   // MARK: Upgrade

@@ -330,13 +330,22 @@ final class SocketTransport: Sendable {
 
   /// Closes once everything queued is written, or at the latest after `limit`.
   func close(within limit: Duration) {
+    if closeOnceWritten() { return }
+    loop.after(limit) { [weak self] in self?.abort() }
+  }
+
+  /// Closes once everything queued is written, however long that takes: the caller limits the time.
+  ///
+  /// - Returns: true if that is now, since nothing is queued.
+  @discardableResult
+  func closeOnceWritten() -> Bool {
     let isFlushing = state.withLock { state in
       guard !state.isClosed, !state.shouldClose else { return true }
       state.shouldClose = true
       return state.isFlushing || !state.outbound.isEmpty
     }
-    guard isFlushing else { return shut(reset: false) }
-    loop.after(limit) { [weak self] in self?.abort() }
+    if !isFlushing { shut(reset: false) }
+    return !isFlushing
   }
 
   /// Closes at once and drops what is queued; the peer sees a reset.
