@@ -5,8 +5,10 @@
 ///
 /// The phases follow each other in one direction. `open` becomes `closing` when this side sends the first close frame,
 /// or `draining` when the peer does or breaks a rule. `closing` becomes `draining` with the peer's close frame, or when
-/// the peer breaks a rule. Any phase becomes `dropped` when the transport ends or is aborted. The outcome is reported
-/// exactly once: on entering `draining`, or on entering `dropped` without it.
+/// the peer breaks a rule. Any of them becomes `dropping` when the peer ends its side, and `dropped` when the
+/// connection is aborted. The close timer runs on while it is `dropping`, so that the end of the peer gives the close
+/// no more time. The outcome is reported exactly once: on entering `draining`, or on leaving `open` or `closing`
+/// without it.
 struct WebSocketMachine: Sendable {
   /// The outcome of a connection.
   enum Outcome: Sendable, Equatable {
@@ -40,6 +42,8 @@ struct WebSocketMachine: Sendable {
     case closing(WebSocketCloseStatus)
     /// The outcome was reported; only the transport's end is awaited. Input is ignored.
     case draining
+    /// The peer's side has ended; what is queued is still being written.
+    case dropping
     case dropped
   }
 
@@ -88,7 +92,7 @@ struct WebSocketMachine: Sendable {
   /// Takes bytes from the peer.
   mutating func receive(_ bytes: ArraySlice<UInt8>) -> [Action] {
     switch phase {
-    case .draining, .dropped: return []
+    case .draining, .dropping, .dropped: return []
     case .open, .closing: break
     }
     var events: [FrameDecoder.Event] = []
@@ -114,17 +118,31 @@ struct WebSocketMachine: Sendable {
 
   /// Drops the connection for the app.
   mutating func abort() -> [Action] {
-    lose(.abort)
+    defer { phase = .dropped }
+    return switch phase {
+    case .open, .closing: [lost, .abort]
+    case .draining, .dropping: [.abort]
+    case .dropped: []
+    }
   }
 
   /// Takes the end of the transport. Without a close handshake the connection is lost.
   mutating func transportEnded() -> [Action] {
-    lose(.drop)
+    switch phase {
+    case .open, .closing:
+      phase = .dropping
+      return [lost, .drop]
+    case .draining:
+      phase = .dropping
+      return [.drop]
+    case .dropping, .dropped: return []
+    }
   }
 
-  /// Takes the firing of the timer that `armCloseTimer` has started: the peer takes too long to finish the close.
+  /// Takes the firing of the timer that `armCloseTimer` has started: the peer takes too long to finish the close, or to
+  /// read what is queued.
   mutating func timerFired() -> [Action] {
-    isOpen ? [] : lose(.abort)
+    isOpen ? [] : abort()
   }
 
   private mutating func handle(_ event: FrameDecoder.Event, into actions: inout [Action]) {
@@ -162,13 +180,7 @@ struct WebSocketMachine: Sendable {
     actions += [.end(.failed(.protocolViolation(violation), status)), .finishWriting]
   }
 
-  private mutating func lose(_ ending: Action) -> [Action] {
-    defer { phase = .dropped }
-    switch phase {
-    case .open, .closing:
-      return [.end(.failed(.connectionLost, WebSocketCloseStatus(code: .abnormal))), ending]
-    case .draining: return [ending]
-    case .dropped: return []
-    }
+  private var lost: Action {
+    .end(.failed(.connectionLost, WebSocketCloseStatus(code: .abnormal)))
   }
 }

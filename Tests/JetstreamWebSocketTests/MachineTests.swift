@@ -90,6 +90,19 @@ import Testing
     #expect(client.receive([0x88, 0]).isEmpty)
   }
 
+  @Test("The end of the peer gives a close that has begun no more time")
+  mutating func closeTimerAfterTheEnd() {
+    _ = client.close(WebSocketCloseStatus(code: 1000))
+    #expect(client.transportEnded().last == .drop)
+    #expect(client.timerFired() == [.abort])
+    #expect(client.timerFired().isEmpty)
+
+    _ = server.receive([0xFF])
+    #expect(server.transportEnded() == [.drop])
+    #expect(server.timerFired() == [.abort])
+    #expect(server.timerFired().isEmpty)
+  }
+
   @Test mutating func messagesAfterOurCloseAreDiscarded() {
     _ = client.close(WebSocketCloseStatus(code: 1000))
     #expect(client.receive([0x81, 1, 0x61, 0x89, 0]).isEmpty)
