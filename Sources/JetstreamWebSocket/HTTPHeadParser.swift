@@ -101,12 +101,16 @@ extension HTTPRequest {
     guard version[5] == 0x31 else { throw .unsupportedVersion }
     let minor = Int(version[7] - 0x30)
 
-    guard parts[1].utf8.allSatisfy({ (0x21...0x7E).contains($0) }), parts[1].hasPrefix("/")
-    else { throw .malformed }
+    let target = try RequestTarget(parts[1])
     let hosts = headers.values(for: "Host")
     guard hosts.count == 1 || (hosts.isEmpty && minor == 0) else { throw .malformed }
+    var headers = headers
+    if let authority = target.authority {
+      headers.remove("Host")
+      headers.append(name: "Host", value: authority)
+    }
     return HTTPRequest(
-      method: String(parts[0]), target: String(parts[1]), minorVersion: minor, headers: headers)
+      method: String(parts[0]), target: target.path, minorVersion: minor, headers: headers)
   }
 }
 

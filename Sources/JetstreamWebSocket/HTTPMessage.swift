@@ -105,7 +105,8 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 public struct HTTPRequest: Sendable, Hashable {
   /// The method, such as `GET`. HTTP methods are case-sensitive.
   public var method: String
-  /// The request target, unchanged and still percent-encoded.
+  /// The path and query that the request is for, unchanged and still percent-encoded. Of a request for a whole address,
+  /// they are those of the address, whose host is in the field Host.
   public var target: String
   /// The minor version of HTTP/1: 0 or 1.
   public var minorVersion: Int

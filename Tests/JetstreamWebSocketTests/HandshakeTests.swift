@@ -97,12 +97,33 @@ import Testing
     ("GET  / HTTP/1.1\r\nHost: a\r\n\r\n", .malformed),
     ("GET /\r\nHost: a\r\n\r\n", .malformed),
     ("GET nowhere HTTP/1.1\r\nHost: a\r\n\r\n", .malformed),
+    ("GET http:/x HTTP/1.1\r\nHost: a\r\n\r\n", .malformed),
+    ("GET http:///x HTTP/1.1\r\nHost: a\r\n\r\n", .malformed),
+    ("GET http://:80/x HTTP/1.1\r\nHost: a\r\n\r\n", .malformed),
+    ("GET http://u@a/x HTTP/1.1\r\nHost: a\r\n\r\n", .malformed),
+    ("GET ftp://a/x HTTP/1.1\r\nHost: a\r\n\r\n", .malformed),
     ("GET / HTTQ/1.1\r\nHost: a\r\n\r\n", .malformed),
     ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", .unsupportedVersion),
   ])
   func badHeadsAreRefused(text: String, fault: HTTPHeadFault) {
     #expect(throws: fault) { _ = try parse(text) }
     #expect(throws: fault) { _ = try parse(text, by: 1) }
+  }
+
+  @Test(
+    "A whole address is accepted as the target, and its host counts",
+    arguments: [
+      ("http://b:81/x/y?z=%20", "b:81", "/x/y?z=%20"), ("HTTP://b", "b", "/"),
+      ("https://[::1]:81?z", "[::1]:81", "/?z"), ("http://b//c", "b", "//c"),
+    ])
+  func absoluteTargets(text: String, host: String, target: String) throws {
+    let request = try #require(
+      try parse("GET \(text) HTTP/1.1\r\nHOST: a\r\nX: y\r\n\r\n").0)
+    #expect(request.target == target && request.headers.values(for: "Host") == [host])
+    #expect(request.headers["X"] == "y")
+    let old = try #require(try parse("GET \(text) HTTP/1.0\r\n\r\n").0)
+    #expect(old.target == target && old.headers.values(for: "Host") == [host])
+    #expect(throws: HTTPHeadFault.malformed) { _ = try parse("GET \(text) HTTP/1.1\r\n\r\n") }
   }
 
   @Test func headsAreBounded() throws {
