@@ -25,9 +25,9 @@ public enum WebSocketClient {
 
   /// Connects to a `ws://` address over a plain socket.
   ///
-  /// The host may be a name, an IPv4 literal or an IPv6 literal in brackets; the addresses it resolves to are tried in
-  /// turn. Path and query are sent unchanged. Cancelling the task ends the attempt at once. The calling actor is not
-  /// blocked.
+  /// The host may be a name, an IPv4 literal or an IPv6 literal in brackets, with a zone as in `[fe80::1%25eth0]`; the
+  /// addresses it resolves to are tried in turn. Path and query are sent unchanged. Cancelling the task ends the
+  /// attempt at once. The calling actor is not blocked.
   ///
   /// Throws:
   ///

@@ -1,19 +1,19 @@
+import Foundation
+
 /// The parts of a `ws://` or `wss://` address that a connection needs.
 struct WebSocketURL: Sendable, Equatable {
   var isSecure: Bool
-  /// The host without brackets.
+  /// The host for the resolver: without brackets, an IPv6 address with its zone as in `fe80::1%eth0`.
   var host: String
   var port: UInt16
   /// The path and query, unchanged; never empty.
   var target: String
-  private var isBracketed: Bool
+  /// The host as others see it. A zone concerns this machine only, and is not sent (RFC 6874, 4).
+  private var publicHost: String
   private var hasDefaultPort: Bool
 
   /// The value of the Host field; the port is left out when it is the scheme's own.
-  var hostHeader: String {
-    let name = isBracketed ? "[\(host)]" : host
-    return hasDefaultPort ? name : "\(name):\(port)"
-  }
+  var hostHeader: String { hasDefaultPort ? publicHost : "\(publicHost):\(port)" }
 
   /// Reads an address. Throws `.invalidURL`, with the reason, when it cannot be used.
   init(_ text: String) throws(WebSocketError) {
@@ -45,19 +45,21 @@ struct WebSocketURL: Sendable, Equatable {
       guard let bracket = authority.firstIndex(of: "]") else {
         throw .invalidURL(problem: "The host's bracket is not closed.")
       }
-      host = String(authority[authority.index(after: authority.startIndex)..<bracket])
-      isBracketed = true
+      let inside = authority[authority.index(after: authority.startIndex)..<bracket]
+      let address = inside.prefix { $0 != "%" }
+      publicHost = "[\(address)]"
       portText = authority[authority.index(after: bracket)...]
       guard portText.isEmpty || portText.hasPrefix(":") else {
         throw .invalidURL(problem: "Something other than a port follows the host's bracket.")
       }
-      guard !host.isEmpty, host.utf8.allSatisfy({ Self.isHostByte($0) || $0 == 0x3A }) else {
-        throw .invalidURL(problem: "The brackets hold no IPv6 address.")
-      }
+      guard address.contains(":"),
+        address.utf8.allSatisfy({ Self.isHostByte($0) || $0 == 0x3A })
+      else { throw .invalidURL(problem: "The brackets hold no IPv6 address.") }
+      host = String(address) + (try Self.zone(inside[address.endIndex...]))
     } else {
       let colon = authority.firstIndex(of: ":") ?? authority.endIndex
       host = String(authority[..<colon])
-      isBracketed = false
+      publicHost = host
       portText = authority[colon...]
       guard !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else {
         throw .invalidURL(
@@ -77,11 +79,25 @@ struct WebSocketURL: Sendable, Equatable {
     hasDefaultPort = port == standard
   }
 
-  /// Returns whether a byte may be part of a host: letters, digits, hyphen, dot and underscore, and the percent sign of
-  /// an IPv6 zone.
+  /// Returns the zone behind an IPv6 address, with its percent sign; empty without one.
+  ///
+  /// In an address it is written `%25eth0`, and other characters than those of names are percent-encoded, too (RFC
+  /// 6874). The form of the command line, `%eth0`, is understood as well.
+  private static func zone(_ text: Substring) throws(WebSocketError) -> String {
+    if text.isEmpty { return "" }
+    let isEncoded = text.hasPrefix("%25") && text != "%25"
+    let written = String(text.dropFirst(isEncoded ? 3 : 1))
+    guard let name = isEncoded ? written.removingPercentEncoding : written, !name.isEmpty,
+      name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+      !name.contains("%")
+    else { throw .invalidURL(problem: "The IPv6 zone behind the percent sign cannot be read.") }
+    return "%" + name
+  }
+
+  /// Returns whether a byte may be part of a host: letters, digits, hyphen, dot and underscore.
   private static func isHostByte(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x25, 0x2D, 0x2E, 0x5F: true
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
     default: false
     }
   }
