@@ -61,11 +61,6 @@ enum Console {
     try? FileHandle.standardError.write(contentsOf: Data((text.printable + "\n").utf8))
   }
 
-  /// Prints a line at once, and goes on if there is no reader any more.
-  static func say(_ text: String) {
-    try? FileHandle.standardOutput.write(contentsOf: Data((text.printable + "\n").utf8))
-  }
-
   /// Prints a line at once, so that the reader of a pipe gets it. Ends the process if the line cannot be written. If
   /// the reader of a pipe has gone, the process ends without a message, as other commands do.
   static func line(_ text: String) {

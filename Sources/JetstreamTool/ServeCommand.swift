@@ -36,8 +36,10 @@ enum ServeCommand {
 
   /// Serves until the process is asked to end.
   private static func serve(_ options: ServeOptions) async throws {
-    // The server stays when the reader of its output has gone.
+    // The server stays when the reader of its output has gone, and goes on when the reader does not read.
     signal(SIGPIPE, SIG_IGN)
+    let (output, log) = (LineWriter(.standardOutput), LineWriter(.standardError))
+    defer { for lines in [output, log] { lines.finish(within: .seconds(1)) } }
     ProcessMemory.limitArenas()
     let stop = await StopSignal()
     let files = OpenFiles.raiseLimit()
@@ -60,21 +62,22 @@ enum ServeCommand {
     server.openScopes(in: directory) { _ in schema.map { .schema($0) } ?? .schemaOfClient }
     server.onDiagnostic.listen { event in
       guard event.level >= options.level else { return }
-      Console.error("\(Date().ISO8601Format()) \("\(event)".inOneLine)")
+      log.write("\(Date().ISO8601Format()) \("\(event)".inOneLine)")
     }
     do throws(WebSocketError) {
       let port = try await server.listen(
         host: options.host, port: options.port,
         page: { _ in .text("A Jetstream server. Connect to it with a WebSocket.\n") })
       let host = options.host.contains(":") ? "[\(options.host)]" : options.host
-      Console.say("Serving ws://\(host):\(port), with the scopes in \(options.directory).")
+      output.write(
+        "Serving ws://\(host):\(port), with the scopes in \(options.directory).".inOneLine)
     } catch {
       throw Failure(text: explanation(error, options))
     }
     await stop.wait()
-    Console.say("Stopping; another signal ends it at once.")
+    output.write("Stopping; another signal ends it at once.")
     await server.stop()
-    Console.say("Stopped.")
+    output.write("Stopped.")
   }
 
   private static func openDirectory(_ options: ServeOptions) throws -> ScopeDirectory {

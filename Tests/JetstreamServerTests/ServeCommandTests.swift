@@ -1,6 +1,7 @@
 import Foundation
 import Jetstream
 import JetstreamServer
+import JetstreamWebSocket
 import Pacing
 import Testing
 
@@ -182,6 +183,22 @@ struct ServeCommandTests {
     #expect(third.status == 3 && third.errors.contains("port \(port) on 127.0.0.1 is taken"))
     process.kill()
     _ = process.finish()
+  }
+
+  @Test("It goes on while its output is not read")
+  func unreadOutput() async throws {
+    let (process, url) = try serve()
+    // Each request is refused with a warning that names the origin, and all of them take more than a pipe does.
+    let origin = "https://" + String(repeating: "a", count: 12_000) + ".example"
+    for _ in 0..<20 {
+      await #expect(throws: WebSocketError.handshakeRefused(status: 403)) {
+        _ = try await WebSocketClient.connect(to: url, headers: [("Origin", origin)])
+      }
+    }
+    process.stop()
+    let (lines, errors, status) = process.finish()
+    #expect(lines.last == "Stopped." && status == 0)
+    #expect(errors.hasPrefix("20") && errors.contains("refused 127.0.0.1: Pages of https://aaa"))
   }
 
   @Test("A schema from a file is the one of all scopes")
