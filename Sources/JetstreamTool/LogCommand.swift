@@ -28,7 +28,8 @@ enum LogCommand {
             date, tab, author, tab, what was written as JSON, tab, message; - for what is not known
 
     show    prints the scope as it was at a record: the root first, each model with its class, the beginning of its
-            UUID and its properties; -> stands for a model that has its place elsewhere
+            UUID and its properties; -> stands for a model that has its place elsewhere, and [N] for an indentation
+            of N levels, if these are more than \(StateText.deepest)
       --at N            after record N, 0 for before the first one (default: the last one)
       --json            as canonical JSON, with whole UUIDs
 

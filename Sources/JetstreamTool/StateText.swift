@@ -5,7 +5,13 @@ import Jetstream
 ///
 /// A model stands once with its properties: in the first collection that has it, or else where a property refers to it
 /// first. Elsewhere `->` refers to it.
+///
+/// Lines that are deeper than the deepest indentation have it, too, and their depth in brackets: indented further, a
+/// long chain of models would take a quadratic number of blanks, and no screen would show their ends.
 struct StateText {
+  /// The deepest indentation, in levels.
+  static let deepest = 40
+
   private enum Item {
     case model(UUID, label: String, depth: Int)
     case property(String, JSONValue, depth: Int)
@@ -63,6 +69,9 @@ struct StateText {
   }
 
   private mutating func write(_ line: String, _ depth: Int) {
-    lines.append(String(repeating: "  ", count: depth) + line)
+    let isDeeper = depth > Self.deepest
+    lines.append(
+      String(repeating: "  ", count: min(depth, Self.deepest)) + (isDeeper ? "[\(depth)] " : "")
+        + line)
   }
 }

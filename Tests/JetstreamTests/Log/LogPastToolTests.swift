@@ -103,6 +103,27 @@ struct LogPastToolTests {
     #expect(json.lines == [state.canonicalJSON] && json.status == 0)
   }
 
+  @Test("A long chain of models takes as many lines as models, none of them indented without end")
+  func longChain() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try await makeLog(directory.path)
+    let chain = (0..<3_000).map { UUID(pair: 0x0d0d_0d0d_0000_0000 + UInt64($0) << 32, 5) }
+    let fragments = chain.indices.map { place in
+      add(chain[place], "Link", ["next": place == 2_999 ? .null : text(chain[place + 1])])
+    }
+    let head = change(root, "Canvas", ["selected": text(chain[0])])
+    try log.append(ChangeSet(fragments: fragments + [head], undo: []))
+    try await log.close()
+    let lines = try run("log", "show", directory.path).lines
+    let links = lines.filter { $0.contains(": Link ") }
+    #expect(links.count == 3_000)
+    #expect(links.allSatisfy { $0.utf8.count < 150 })
+    let blanks = String(repeating: "  ", count: 40)
+    #expect(links[39].hasPrefix(blanks + "next: Link "))
+    #expect(links[40].hasPrefix(blanks + "[41] next: Link "))
+    #expect(lines.contains { $0.hasPrefix(blanks + "[3001] next: null") })
+  }
+
   @Test("diff prints what came, went and changed, in either direction")
   func diff() async throws {
     let directory = try TemporaryDirectory()
