@@ -63,7 +63,7 @@ enum LogCommand {
       switch options.action {
       case .verify: return try verify(reader, options)
       case .tail: try await tail(reader, options)
-      case .dump: try dump(reader, options)
+      case .dump: return try dump(reader, options)
       case .blame: try blame(reader, options)
       case .show: try show(reader, options)
       case .diff: try diff(reader, options)
@@ -177,20 +177,27 @@ enum LogCommand {
     while let record = try await following.next() { show(record) }
   }
 
-  private static func dump(_ reader: LogReader, _ options: LogOptions) throws(LogError) {
+  private static func dump(
+    _ reader: LogReader, _ options: LogOptions
+  ) throws(LogError) -> Status {
     if options.wantsSnapshot {
       guard let snapshot = try reader.snapshot(upTo: options.last) else {
-        throw .unreadable(
-          sequence: options.last == .max ? try reader.firstSequence() ?? 0 : options.last,
-          problem: "no snapshot up to it is kept")
+        let damage = try reader.verify().damage.first {
+          $0.file.hasPrefix("snapshot-") && $0.sequence <= options.last
+        }
+        if let damage { throw .damaged(damage) }
+        let place = options.last == .max ? "" : " up to record \(options.last)"
+        Console.error("jetstream log: the log in \(options.directory) has no snapshot\(place).")
+        return .failed
       }
       for record in snapshot.state + snapshot.kept { show(record) }
-      return
+      return .success
     }
     var cursor = try reader.read(from: options.first)
     while cursor.sequence <= options.last, let record = try cursor.next() {
       if options.kind == nil || options.kind == record.kind.rawValue { show(record) }
     }
+    return .success
   }
 
   private static func blame(_ reader: LogReader, _ options: LogOptions) throws(LogError) {

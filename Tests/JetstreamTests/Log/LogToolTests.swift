@@ -49,8 +49,32 @@ struct LogToolTests {
     #expect(try run("log", "dump", "--kind", "other", directory.path).lines.isEmpty)
     let snapshot = try run("log", "dump", "--snapshot", directory.path)
     #expect(snapshot.lines == ["20\tfragment\t{\"a\":1}"])
+    let early = try run("log", "dump", "--snapshot", "--to", "19", directory.path)
+    #expect(early.status == 3 && early.lines.isEmpty)
+    #expect(
+      early.errors
+        == "jetstream log: the log in \(directory.path) has no snapshot up to record 19.\n")
     let tail = try run("log", "tail", "-n", "2", directory.path)
     #expect(tail.lines.map { $0.prefix(3) } == ["29\t", "30\t"])
+  }
+
+  @Test("A log without a snapshot is said to have none, and a damaged snapshot to be damaged")
+  func noSnapshot() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try FragmentLog(directory.path)
+    try log.append(ChangeSet(fragments: [], bases: [:]))
+    try await log.close()
+    let none = try run("log", "dump", "--snapshot", directory.path)
+    #expect(none.status == 3 && none.lines.isEmpty)
+    #expect(none.errors == "jetstream log: the log in \(directory.path) has no snapshot.\n")
+    let other = try TemporaryDirectory()
+    try await makeLog(other.path)
+    let file = URL(fileURLWithPath: other.path + "/" + LogNames.snapshot(20))
+    var bytes = try Data(contentsOf: file)
+    bytes[bytes.count - 20] ^= 1
+    try bytes.write(to: file)
+    let damaged = try run("log", "dump", "--snapshot", other.path)
+    #expect(damaged.status == 1 && damaged.errors.contains(LogNames.snapshot(20)))
   }
 
   @Test("It tells who has written a property")
