@@ -21,7 +21,7 @@ enum BenchCommand {
 
       --processes N     so many processes run the clients (default 2)
       --clients N       so many clients in all, spread over the scopes (default 10, or one more than the writers in
-                        each scope if that is more)
+                        each scope if that is more, up to 100000)
       --scopes N        so many scopes (default 1)
       --writers N       so many writers in each scope (default 1); all other clients of the scope watch
       --in-flight N     each writer has so many change sets that are not accepted yet, as many as it can (default 1)

@@ -78,10 +78,14 @@ struct BenchOptions: Codable, Hashable, Sendable {
     }
     self.url = url
     self.inFlight = inFlight ?? 1
-    // By default each scope has a client that only watches.
-    self.clients = clients ?? max(10, scopes * (writers + 1))
-    guard self.clients >= scopes * writers else {
-      let needed = scopes * writers
+    let needed = scopes * writers
+    guard needed <= Self.most else {
+      throw Problem(
+        text: "\(scopes) × \(writers) writers need \(needed) clients; \(Self.most) are the most.")
+    }
+    // By default each scope has a client that only watches, if that is possible.
+    self.clients = clients ?? min(max(10, scopes + needed), Self.most)
+    guard self.clients >= needed else {
       throw Problem(text: "\(scopes) × \(writers) writers need at least \(needed) clients.")
     }
     processes = min(processes, self.clients)

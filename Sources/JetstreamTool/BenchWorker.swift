@@ -16,7 +16,7 @@ enum BenchWorker {
     }
     // A terminal interrupts all processes; the parent decides what becomes of this one.
     signal(SIGINT, SIG_IGN)
-    _ = OpenFiles.raiseLimit()
+    if let shortage = shortage(of: OpenFiles.raiseLimit(), for: plan.parts.count) { fail(shortage) }
     let orders = orders()
     let clients = BenchClients(plan)
     let opening = Task {
@@ -57,6 +57,17 @@ enum BenchWorker {
     // closed earlier would still be sent what the writers of others do, and the server would warn of it.
     await clients.close()
     return (hasEnded ? BenchCommand.Status.success : .failed).rawValue
+  }
+
+  /// Returns the reason for which a process that may have so many files open cannot run so many clients; nil if it can.
+  /// Otherwise the clients that get no socket would try again until their time is up.
+  static func shortage(of files: Int, for clients: Int) -> String? {
+    // Beside a socket for each client, there are the standard streams and what each event loop has.
+    let needed = clients + 32 + 4 * ProcessInfo.processInfo.activeProcessorCount
+    guard files < needed else { return nil }
+    return
+      "a process with \(clients) clients needs \(needed) open files and may have \(files) files. "
+      + "Use more --processes, or raise the limit with ulimit -n."
   }
 
   private static func sentence(_ error: any Error) -> String {

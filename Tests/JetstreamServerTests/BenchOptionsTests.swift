@@ -12,6 +12,7 @@ struct BenchOptionsTests {
     #expect((options.writers, options.inFlight, options.seconds) == (1, 1, 10))
     #expect(options.rate == nil && options.size == 64 && !options.isJSON && !options.isHelp)
     #expect(try BenchOptions(["--scopes", "16", "ws://a"]).clients == 32)
+    #expect(try BenchOptions(["--scopes", "60000", "ws://a"]).clients == 100_000)
     #expect(try BenchOptions(["--clients", "3", "--processes", "8", "ws://a"]).processes == 3)
   }
 
@@ -41,6 +42,10 @@ struct BenchOptionsTests {
       (["ws://a", "--rate", "nan"], "--rate"), (["ws://a", "--in-flight", "0"], "--in-flight"),
       (["ws://a", "--in-flight", "2", "--rate", "5"], "exclude"),
       (["ws://a", "--scopes", "4", "--writers", "3", "--clients", "11"], "at least 12 clients"),
+      (
+        ["ws://a", "--scopes", "100000", "--writers", "99999"],
+        "need 9999900000 clients; 100000 are the most"
+      ),
     ])
   func mistakes(arguments: [String], word: String) {
     #expect {
@@ -74,6 +79,14 @@ struct BenchOptionsTests {
         #expect(processParts.allSatisfy { Set($0.map(\.scope)).count == scopes })
       }
     }
+  }
+
+  @Test("A process that may open too few files for its clients says so, and what helps")
+  func files() throws {
+    #expect(BenchWorker.shortage(of: 1_024, for: 100) == nil)
+    let sentence = try #require(BenchWorker.shortage(of: 1_024, for: 1_000))
+    #expect(sentence.contains("1000 clients") && sentence.contains("1024 files"))
+    #expect(sentence.contains("--processes") && sentence.contains("ulimit -n"))
   }
 
   @Test("A text has its size and the time of its edit, which only the same run reads")
