@@ -189,6 +189,18 @@ struct ShapesTests {
     silent.signal(SIGKILL)
   }
 
+  @Test("A second signal ends a participant although its server decides nothing")
+  func secondSignalToParticipant() async throws {
+    let server = try ShapesProcess("--port", "0", "--memory")
+    let url = try await "ws://127.0.0.1:\(server.port())"
+    let participant = try ShapesProcess(["--join", url], terminatingAgainAt: "Leaving")
+    await participant.expect("joined")
+    server.freeze()
+    participant.terminate()
+    #expect(await participant.exitCode() == 128 + SIGTERM)
+    server.signal(SIGKILL)
+  }
+
   @Test("A participant that has not reached its server yet can be stopped")
   func stopsWhileConnecting() async throws {
     // Nobody serves there.
