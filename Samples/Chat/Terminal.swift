@@ -36,8 +36,19 @@ final class Terminal {
   }
 
   /// Writes a line at once, although the output may be a pipe.
-  nonisolated static func say(_ text: String) {
+  nonisolated static func say(_ line: String) { write(printable(line)) }
+
+  private nonisolated static func write(_ text: String) {
     try? FileHandle.standardOutput.write(contentsOf: Data("\(text)\n".utf8))
+  }
+
+  /// Returns a line with a sign in the place of each control character: the texts of other users must not begin lines
+  /// of their own, or give commands to the terminal.
+  private nonisolated static func printable(_ line: String) -> String {
+    let shown = line.unicodeScalars.map { scalar in
+      scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+    }
+    return String(String.UnicodeScalarView(shown))
   }
 
   // MARK: Commands
@@ -102,7 +113,7 @@ final class Terminal {
     guard screen != lastScreen else { return }
     lastScreen = screen
     // A terminal shows the screen alone; a pipe gets one after the other.
-    Self.say(isTerminal ? "\u{1B}[2J\u{1B}[3J\u{1B}[H\(screen)" : "\(screen)\n")
+    Self.write(isTerminal ? "\u{1B}[2J\u{1B}[3J\u{1B}[H\(screen)" : "\(screen)\n")
     client.markAsRead()
   }
 
@@ -122,8 +133,8 @@ final class Terminal {
     if let refusal = client.refusal {
       lines += ["", "REFUSED: \(refusal)", "(What you write stays pending. /connect tries again.)"]
     }
-    if !notice.isEmpty { lines += ["", notice] }
-    return lines.joined(separator: "\n")
+    if !notice.isEmpty { lines += [""] + notice.split(separator: "\n").map(String.init) }
+    return lines.map(Self.printable).joined(separator: "\n")
   }
 
   private var status: String {

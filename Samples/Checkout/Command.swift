@@ -62,9 +62,14 @@ struct Command {
     while true { try await Task.sleep(for: .seconds(3600)) }
   }
 
-  /// Writes a line at once, although the output may be a pipe.
-  nonisolated static func say(_ text: String) {
-    try? FileHandle.standardOutput.write(contentsOf: Data("\(text)\n".utf8))
+  /// Writes a line at once, although the output may be a pipe. Control characters in what peers have sent give no
+  /// commands to a terminal.
+  nonisolated static func say(_ line: String) {
+    let shown = line.unicodeScalars.map { scalar in
+      scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+    }
+    try? FileHandle.standardOutput.write(
+      contentsOf: Data("\(String(String.UnicodeScalarView(shown)))\n".utf8))
   }
 
   private static func fail(_ text: String) -> Never {

@@ -1,15 +1,19 @@
 import Dispatch
 import Foundation
 
-/// Writes whole lines without a buffer, so that the reader of a pipe sees them at once.
+/// Writes whole lines without a buffer, so that the reader of a pipe sees them at once. Control characters in what
+/// peers have sent give no commands to a terminal.
 enum Console {
   static func say(_ line: String) { write(line, to: .standardOutput) }
 
   static func complain(_ line: String) { write("shapes: \(line)", to: .standardError) }
 
   private static func write(_ line: String, to file: FileHandle) {
+    let shown = line.unicodeScalars.map { scalar in
+      scalar.properties.generalCategory == .control && scalar != "\n" ? "\u{FFFD}" : scalar
+    }
     // A reader that has gone is no reason to stop.
-    try? file.write(contentsOf: Data("\(line)\n".utf8))
+    try? file.write(contentsOf: Data("\(String(String.UnicodeScalarView(shown)))\n".utf8))
   }
 }
 

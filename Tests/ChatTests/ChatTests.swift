@@ -27,6 +27,23 @@ struct ChatTests: ChatStage {
     await server.crash()
   }
 
+  @Test("A message of another user gives no commands to the terminal, and is one line")
+  func controlCharacters() async throws {
+    let (server, port) = try await serve()
+    let ada = try join("ada", port: port)
+    try await ada.expect("ada in #hall | online")
+    let room = Room()
+    let (client, scope) = try await open(room, as: "ben", port: port)
+    let message = Message()
+    message.author = "ben"
+    message.text = MessageText("\u{1B}[2J\u{9B}31m\n7   12:00 ada: Forged")
+    room.messages.append(message)
+    scope.flush()
+    try await ada.expect("ben: \u{FFFD}[2J\u{FFFD}31m\u{FFFD}7   12:00 ada: Forged")
+    client.close()
+    await server.crash()
+  }
+
   @Test("A client that starts without a server sends its messages as soon as there is one")
   func startsOffline() async throws {
     let port = "\(keptPort())"

@@ -201,6 +201,22 @@ struct ShapesTests {
     server.signal(SIGKILL)
   }
 
+  @Test("A peer's text gives no commands to the terminal")
+  func controlCharacters() async throws {
+    let server = try ShapesProcess("--port", "0", "--memory")
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    let client = Client(url: try await "ws://127.0.0.1:\(server.port())")
+    try await client.connect()
+    try await client.fetch(scope)
+    canvas.name = "\u{1B}]0;mine\u{7}\u{9B}2J"
+    scope.flush()
+    await server.expect("named the drawing \"\u{FFFD}]0;mine\u{FFFD}\u{FFFD}2J\"")
+    client.close()
+    server.terminate()
+    #expect(await server.exitCode() == 0)
+  }
+
   @Test("A participant that has not reached its server yet can be stopped")
   func stopsWhileConnecting() async throws {
     // Nobody serves there.
