@@ -43,6 +43,43 @@ struct SendWindowTests {
     #expect(server.takeSyncs().isEmpty)
   }
 
+  @Test("All scopes together have four times the window; each of them may have one set on its way")
+  func scopes() {
+    let server = client(.init(messages: 2))
+    let others = (1...5).map { number -> (canvas: Canvas, scope: Scope) in
+      let canvas = Canvas()
+      let scope = Scope(name: "Other \(number)", root: canvas, ticker: server.ticker)
+      server.fetch(scope)
+      let position = ScopePosition(epoch: "a", sequence: 0)
+      server.deliver([
+        .scopeFetchReply(
+          ScopeFetchReply(
+            replyTo: number + 1, scopeIndex: number, standing: ScopeStanding(position: position))),
+        server.state(0, scope: scope, at: number),
+      ])
+      return (canvas, scope)
+    }
+    #expect(server.fetched.count == 6 && server.takeSyncs().isEmpty)
+    edit(server, 1, 2, 3)
+    for (canvas, scope) in others {
+      for name in ["a", "b", "c"] {
+        canvas.name = name
+        scope.flush()
+      }
+    }
+    let first = server.takeSyncs()
+    #expect(first.map(\.scopeIndex) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 5])
+    server.reply(to: first[8].index, FragmentReply())
+    #expect(server.takeSyncs().map(\.scopeIndex) == [4])
+    // Ten are on their way, so that there is room once seven are left.
+    server.reply(to: first[0].index, FragmentReply())
+    server.reply(to: first[2].index, FragmentReply())
+    #expect(server.takeSyncs().isEmpty)
+    server.reply(to: first[4].index, FragmentReply())
+    #expect(server.takeSyncs().map(\.scopeIndex) == [0])
+    #expect(server.engine.pendingCount == 14)
+  }
+
   @Test("In a new session the window is empty again")
   func session() {
     let server = client(.init(messages: 2))

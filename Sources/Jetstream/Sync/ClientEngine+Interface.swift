@@ -68,9 +68,10 @@ extension ClientEngine {
 
   /// The limits of a client for what it sends, keeps and remembers.
   package struct Limits {
-    /// The limit for what is sent ahead: undecided change sets of one scope, and bytes that a server of version 2
-    /// has not acknowledged. The rest is sent when there is room again, so that neither side has to keep all of it
-    /// at once.
+    /// The limit for what is sent ahead: undecided change sets of one scope, four times as many of all scopes together, and
+    /// bytes that a server of version 2 has not acknowledged. The rest is sent when there is room again, so that
+    /// neither side has to keep all of it at once. A connection that resumes a session sends again only what was sent
+    /// within the limit before, and counts it.
     package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
     /// The most decisions about the change sets of one scope that a server of version 2 has to keep because the client has
     /// not said that it knows them. The rest is sent when their records are durable. It must not be smaller than

@@ -237,15 +237,18 @@ extension ClientEngine {
   func sendWaiting() {
     guard status == .online, !isReceiving else { return updateWaitingReplies() }
     let seen = session.openChannels.map { ($0, knowledge(in: $0)) }
+    var sent = replicas.reduce(0) { $0 + $1.sentCount }
     for replica in replicas {
       guard let scopeIndex = replica.session.scopeIndex, maySend(of: replica) else { continue }
       // Change sets that observers make in response to a rejection are left for the next time.
       let last = replica.pending.lastNumber
       let channel = replica.session.channel
       let known = seen.first { $0.0 == channel }?.1 ?? 0
-      while let unsendable = send(replica, scopeIndex, seen: known),
+      let others = sent - replica.sentCount
+      while let unsendable = send(replica, scopeIndex, seen: known, others: others),
         replica.rejectNext(unsendable, upTo: last)
       {}
+      sent = others + replica.sentCount
     }
     updateWaitingReplies()
     for replica in replicas { goOn(with: replica) }
@@ -254,15 +257,18 @@ extension ClientEngine {
     for channel in session.openChannels where status == .online { acknowledgeIfDue(in: channel) }
   }
 
-  /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
-  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> UnsendableSet? {
+  /// Sends the waiting change sets of one scope, while `others` of other scopes are on their way; see
+  /// ``Replica/sendWaiting(seen:limit:while:_:)``.
+  private func send(
+    _ replica: Replica, _ scopeIndex: Int, seen: Int, others: Int
+  ) -> UnsendableSet? {
     let (version, limits) = (session.version, configuration.limits)
     let channel = replica.session.channel
     return replica.sendWaiting(
       seen: seen, limit: limits.maximumMessageBytes,
       while: {
         $1 < limits.unknownDecisions
-          && session.hasRoom(in: channel, behind: $0, limit: limits.sendWindow)
+          && session.hasRoom(behind: $0, others: others, limit: limits.sendWindow)
       }
     ) { entry, fragments in
       let set = entry.set

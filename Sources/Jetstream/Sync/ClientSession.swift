@@ -145,11 +145,27 @@ package struct ClientSession {
 
   // MARK: Scopes
 
-  /// Returns true if one more change set may be sent in a channel, behind `count` undecided ones of its scope.
-  func hasRoom(in channel: Int, behind count: Int, limit: ReliableChannel.Limit) -> Bool {
-    if count == 0 { return true }
-    return count < limit.messages
-      && (version == 1 || self[channel].messages.keptBytes < limit.bytes)
+  /// The number of scopes that may have as many change sets on their way as the limit says.
+  private static let fullScopes = 4
+
+  /// Returns true if one more change set of a scope may be sent, while `own` ones of the scope and `others` of all
+  /// other scopes are on their way.
+  ///
+  /// The server has limits for a session, and for what it reads of a connection. So all scopes together have as many as
+  /// four scopes may have, and each of them one in any case: scopes that take long cannot keep others from sending.
+  func hasRoom(behind own: Int, others: Int, limit: ReliableChannel.Limit) -> Bool {
+    if own + others == 0 { return true }
+    // A server of version 1 acknowledges only with its pings, and would hold everything up until the next one.
+    guard version == 1 || keptBytes < limit.bytes else { return false }
+    guard own > 0 else { return true }
+    // A limit may be the highest number that there is.
+    let (all, isUnlimited) = limit.messages.multipliedReportingOverflow(by: Self.fullScopes)
+    return own < limit.messages && (isUnlimited || own + others < all)
+  }
+
+  /// The approximate number of bytes in the messages that the server has not acknowledged.
+  private var keptBytes: Int {
+    others.values.reduce(first.messages.keptBytes) { $0 + $1.messages.keptBytes }
   }
 
   /// Notes that the app has left a scope.

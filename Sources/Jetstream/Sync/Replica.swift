@@ -208,6 +208,9 @@ package final class Replica {
     return nil
   }
 
+  /// The number of change sets that are on their way: sent in this session, without a decision.
+  var sentCount: Int { pending.sentCount - pending.decidedCount }
+
   /// Returns the index up to which the server's messages had been applied when the message with a pending change set
   /// was sent; nil for any other message.
   func seen(whenSending messageIndex: Int) -> Int? {
