@@ -46,7 +46,7 @@ extension ServerEngine {
   }
 
   private func fail(_ request: ProcedureRequest, _ error: WireError, thrown: JSONValue? = nil) {
-    guard let call = request.call, call.isOpen, let host = call.host else { return }
+    guard let call = request.call as? RunningCall, call.isOpen, let host = call.host else { return }
     fail(call, in: host, error, thrown: thrown)
   }
 

@@ -67,7 +67,7 @@ extension ServerEngine {
     guard host.content.canModify else { throw ScopeHost.CommitWithinChanges() }
     // The server's own changes come first in the order. Those who are told of them may end the call.
     host.content.seal()
-    guard let call = request.call, call.isOpen else { throw CancellationError() }
+    guard let call = request.call as? RunningCall, call.isOpen else { throw CancellationError() }
     request.rejections = nil
     if call.isReadOnly || call.session?.subscriptions.access.isReadOnly(host) == true {
       throw WireError.readOnly

@@ -50,8 +50,8 @@ public final class ProcedureRequest {
   var requireHome: () -> Void = {}
   /// Called when the request is over before its handler has ended, to cancel the task of that.
   var onCancel: () -> Void = {}
-  /// The engine's side of the request; nil once that has let go of it.
-  weak var call: RunningCall?
+  /// The engine's side of the request, a ``RunningCall``; nil once that has let go of it.
+  weak var call: AnyObject?
   /// The replies to the client's changes, once they were rejected.
   var rejections: [FragmentReply]?
   private var content: (any HostedContent)?
