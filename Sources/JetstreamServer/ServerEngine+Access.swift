@@ -93,16 +93,15 @@ extension ServerEngine {
     var all = sessions(of: principal).flatMap { session in
       session.subscriptions.access.knownNames.map { (session: session.info, name: $0) }
     }
-    // What is not decided may be of sessions that have left the scope, or have ended.
+    // Sessions that have left a scope, or have ended, may have left change sets that are not decided.
+    let left = hosts.values.flatMap { host in
+      host.undecided.left { principal == nil || $0.principal?.id == principal }
+    }
     var known = Set(all.map { [$0.session.token, $0.name] })
-    for host in hosts.values {
-      let left = host.undecided.left { principal == nil || $0.principal?.id == principal }
-      for set in left.sorted(by: {
-        ($0.origin.number, $0.scopeName) < ($1.origin.number, $1.scopeName)
-      })
-      where known.insert([set.origin.token, set.scopeName]).inserted {
-        all.append((sessions[set.origin.token]?.info ?? set.origin, set.scopeName))
-      }
+    for set in left.sorted(by: {
+      ($0.origin.number, $0.scopeName) < ($1.origin.number, $1.scopeName)
+    }) where known.insert([set.origin.token, set.scopeName]).inserted {
+      all.append((sessions[set.origin.token]?.info ?? set.origin, set.scopeName))
     }
     return all
   }

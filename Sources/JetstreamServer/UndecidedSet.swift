@@ -57,8 +57,8 @@ class UndecidedSet {
 
   /// Notes that a subscription has change sets that wait for the decision.
   func holdsBack(_ subscription: Subscription) {
-    heldBack.removeAll { !$0.isLive || $0 === subscription }
-    heldBack.append(subscription)
+    heldBack.removeAll { !$0.isLive }
+    if !heldBack.contains(where: { $0 === subscription }) { heldBack.append(subscription) }
   }
 
   /// Returns true if another subscription than one waits for the answer.

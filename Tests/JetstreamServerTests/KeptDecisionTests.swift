@@ -15,7 +15,7 @@ struct KeptDecisionTests {
     return server
   }
 
-  /// Changes the name and the label of a shape, and returns the message that says so.
+  /// Changes the name and adds a shape, and returns the message that says so.
   private func edit(_ server: ScriptedServer, _ name: String) throws -> ScopeSync {
     server.scope.modify {
       server.canvas.name = name

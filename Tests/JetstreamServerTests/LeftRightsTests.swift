@@ -199,7 +199,7 @@ struct LeftRightsTests {
     try open.requests[0].commit(Like())
     #expect(world.server.positions.first?.sequence == 1025 && world.canvas.name == "1025")
     #expect(world.judge() && world.canvas.name == "2049")
-    // What comes meanwhile comes behind it.
+    // A change set that comes meanwhile is handled behind those.
     peer.submit(
       [
         SyncFragment(

@@ -132,7 +132,7 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
 
   /// Inserts a change set that is not decided, in a queue of which nothing was sent. Cost: O(n) in the sets behind it.
   mutating func insert(_ entry: PendingEntry) {
-    // What is behind it cannot be decided, whatever a log says.
+    // A log that says that change sets behind it are decided is wrong: the server decides them in order.
     _ = forgetDecisions(after: entry.number)
     let place = place(after: entry.number)
     entries.insert(entry, at: head + place)

@@ -25,13 +25,13 @@ extension Replica {
 
   /// Notes that a change set is decided, and that its record has been handed over or is to be made here: the decisions on
   /// change sets whose sequences are not reached have one record for many, but a large one is recorded at once.
-  func noteDecided(isLarge: Bool) {
+  func noteDecided(isLarge: @autoclosure () -> Bool) {
     let known = pending.knownNumber
     guard journal.isKept, !journal.isRestoring else { return journal.noteDecided(upTo: known) }
     let first = min(pending.place(after: journal.recorded), pending.keptCount)
     let unrecorded = pending[first..<pending.keptCount]
     if let next = unrecorded.first {
-      guard isLarge || known - journal.recorded >= journal.decisionsPerRecord else {
+      guard isLarge() || known - journal.recorded >= journal.decisionsPerRecord else {
         return journal.noteDecided(upTo: next.number - 1)
       }
       keep(.known(unrecorded.compactMap(\.decision)))

@@ -87,7 +87,7 @@ extension Replica {
     let decisions = Dictionary(
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     return pending.compactMap { entry in
-      // The reply to a change set without a sequence is handled in its turn, behind the resume point.
+      // A reply that is held is noted without a sequence. It is handled in its turn, behind the resume point.
       let kept = entry.decision.flatMap { $0.sequence == nil ? nil : $0 }
       let known = decisions[entry.number] ?? kept
       guard known != nil || entry.number <= standing.decided else { return nil }
