@@ -161,6 +161,9 @@ final class BareSocket: Sendable {
 
   deinit { close(descriptor) }
 
+  /// Ends the connection in both directions, also while a thread still has the socket.
+  func end() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
   func send(_ bytes: [UInt8]) {
     #if canImport(Darwin)
     let flags: Int32 = 0
