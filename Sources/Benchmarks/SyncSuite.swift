@@ -3,7 +3,7 @@ import JetstreamServer
 
 let syncSuite = Suite(name: "sync", summary: "client, server and client: speed, bytes and memory") {
   pendingRows() + editRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows()
-    + digestRows() + hostedRows() + crowdRows() + ruleRows()
+    + digestRows() + hostedRows() + crowdRows() + ruleRows() + largeSetRows()
 }
 
 /// The cost of an append on the wire, for collections of several sizes. No pings are counted: no time passes.

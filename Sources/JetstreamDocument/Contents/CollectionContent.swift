@@ -51,9 +51,20 @@ package struct CollectionContent: Sendable, Hashable {
     }
   }
 
-  /// Applies operations, one after the other.
-  package mutating func apply(_ operations: some Sequence<PropertyOperation>) {
-    for operation in operations { apply(operation) }
+  /// The number of operations, and of models, up to which each is looked for among the elements. For more of them, all
+  /// elements are hashed once.
+  private static let few = 32
+
+  /// Applies operations, one after the other. Cost: O(n) for all of them, and O(1) for each.
+  package mutating func apply(_ operations: [PropertyOperation]) {
+    guard operations.count > Self.few,
+      var linked = LinkedElements(elements, reserving: operations.count)
+    else {
+      for operation in operations { apply(operation) }
+      return
+    }
+    for operation in operations { linked.apply(operation) }
+    elements = linked.elements
   }
 
   /// Returns the operation that takes `operation` back right after it was applied to this content; nil if it has no
@@ -85,6 +96,14 @@ package struct CollectionContent: Sendable, Hashable {
   package func place(ofElementAt index: Int) -> PropertyOperation.Place {
     if index == 0 { return .start }
     return .after(elements[max(0, index - Self.anchorCount)..<index].reversed())
+  }
+
+  /// Returns the indices of those of `models` that are elements, in order. Cost: O(n).
+  package func indices(of models: Set<UUID>) -> [Int] {
+    // A search compares 16 bytes, which takes less time than hashing them.
+    models.count <= Self.few
+      ? models.compactMap { elements.firstIndex(of: $0) }.sorted()
+      : elements.indices.filter { models.contains(elements[$0]) }
   }
 
   private func position(of place: PropertyOperation.Place) -> Int {

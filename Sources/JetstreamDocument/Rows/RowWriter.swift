@@ -139,14 +139,17 @@ struct RowWriter {
     _ property: PropertySchema, of row: Row, _ operations: [PropertyOperation], _ at: Int
   ) {
     guard case .collection(var list) = row[property] else { return }
+    var applied: [PropertyOperation] = []
+    applied.reserveCapacity(operations.count)
     for operation in operations {
       switch operation {
       case .insert(let uuid, _):
-        if child(uuid, property, row, at) != nil { list.apply(operation) }
-      case .move, .remove: list.apply(operation)
+        if child(uuid, property, row, at) != nil { applied.append(operation) }
+      case .move, .remove: applied.append(operation)
       case .add: fail(at, invalid(property, row))
       }
     }
+    list.apply(applied)
     set(.collection(list), property, row)
   }
 

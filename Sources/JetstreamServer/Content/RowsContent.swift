@@ -22,7 +22,7 @@ extension Row: HostedModel {
     of models: [UUID], in collection: PropertySchema
   ) -> [(model: UUID, place: PropertyOperation.Place)] {
     guard case .collection(let list) = self[collection] else { return [] }
-    return Set(models).compactMap { list.elements.firstIndex(of: $0) }.sorted().map {
+    return list.indices(of: Set(models)).map {
       (list.elements[$0], list.place(ofElementAt: $0))
     }
   }

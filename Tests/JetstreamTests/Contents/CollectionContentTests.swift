@@ -102,6 +102,35 @@ struct CollectionContentTests {
     }
   }
 
+  @Test("many operations at once do what they do one after the other", arguments: [UInt64](1...40))
+  func together(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    for _ in 0..<20 {
+      let count = Int.random(in: 30...60, using: &generator)
+      let operations = (0..<count).map { _ in many.operation(&generator) }
+      var start = many.content(&generator)
+      if Bool.random(using: &generator), let first = start.elements.first {
+        // No replica makes such a content.
+        start = CollectionContent(start.elements + [first])
+      }
+      var expected = start
+      for operation in operations { expected.apply(operation) }
+      var together = start
+      together.apply(operations)
+      #expect(together == expected, "seed \(seed): \(operations) on \(start)")
+    }
+  }
+
+  @Test("elements are found at their indices, however many are looked for")
+  func indices() {
+    let elements = (0..<100).map { _ in UUID() }
+    let content = CollectionContent(elements)
+    for count in [0, 1, 32, 33, 100] {
+      let wanted = Set((0..<count).map { elements[($0 * 37) % 100] } + [UUID()])
+      #expect(content.indices(of: wanted) == (0..<100).filter { wanted.contains(elements[$0]) })
+    }
+  }
+
   @Test("a failure is shrunk to what it takes")
   func shrinking() {
     let found = minimal(

@@ -1,0 +1,166 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+
+/// The longest time for which a server does nothing else because one client has sent one large change set that is
+/// permitted: all other sessions wait for that long.
+///
+/// One thread, without sockets; the frame is decoded before.
+func largeSetRows() -> [Row] {
+  LargeSetWorld.Kind.allCases.map { kind in
+    Row(name: "the longest step of \(kind.rawValue)", unit: "ms", rounds: 3) {
+      Probes(ours: { LargeSetWorld(kind).measure() })
+    }
+  }
+}
+
+/// The models of the scope.
+private final class Ledger: ModelObject {
+  @Property var accounts: ModelArray<Account> = []
+  @Property var names: ModelDictionary<String, Account> = [:]
+  @Property var first: Account?
+  @Property var counts: [String: Int] = [:]
+}
+
+private final class Account: ModelObject {
+  @Property var balance = 0
+  @Property var note = ""
+  @Property var next: Account?
+}
+
+/// A server with a scope of a schema, and one session.
+private final class LargeSetWorld {
+  enum Kind: String, CaseIterable {
+    case additions = "100,000 additions"
+    case ruledAdditions = "100,000 additions, with a rule"
+    case modelAdditions = "100,000 additions to model objects"
+    case changes = "100,000 changes"
+    case removals = "100,000 removals"
+    case chain = "a chain of 100,000 models"
+    case entries = "an addition to 100,000 entries"
+    case values = "a dictionary of 900,000 keys"
+  }
+
+  private static let count = 100_000
+  private let kind: Kind
+  private let content: any Hostable
+  private let root: UUID
+  private var server: ServerEngine!
+  private var turns = 0
+  private var nextIndex = 2
+
+  init(_ kind: Kind) {
+    self.kind = kind
+    if kind == .modelAdditions {
+      let ledger = Ledger()
+      let scope = Scope(name: "Ledger", root: ledger, ticker: .manual())
+      scope.flush()
+      (content, root) = (scope, ledger.uuid)
+    } else {
+      let rows = RowsContent(name: "Ledger", ScopeSchema(of: Ledger.self))
+      (content, root) = (rows, rows.root!.uuid)
+    }
+    var configuration = ServerEngine.Configuration()
+    configuration.keptLimit = .init(messages: .max, bytes: .max)
+    configuration.limits.fragmentsPerChangeSet = nil
+    configuration.limits.bytesPerChangeSet = nil
+    if kind == .ruledAdditions {
+      var rules = ScopeRules(otherwise: .allow)
+      rules.create(Account.self, "") { _, account in account.balance >= 0 }
+      configuration.rules = { [rules] _ in rules }
+    }
+    server = ServerEngine(
+      configuration: configuration,
+      hooks: .init(
+        fetch: { [content] _, _, _ in .success(content) }, makeToken: { "session" },
+        random: { 0.5 })
+    ) { [unowned self] action in
+      switch action {
+      case .encode(let scope, let fragments):
+        server.encoded(FragmentsText(fragments), of: scope, now: .zero)
+      case .judge: turns += 1
+      default: break
+      }
+    }
+    server.host(content)
+    server.opened(1, params: [:], now: .zero)
+    receive(#"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2}"#)
+    receive(#"{"type":"ScopeFetch","index":1,"name":"Ledger"}"#)
+  }
+
+  private func receive(_ text: String) {
+    let frame = Array(text.utf8)
+    server.received(
+      [.frame(.init(messages: Message.frame(frame), isArray: false, size: frame.count))],
+      on: 1, now: .zero)
+  }
+
+  /// Returns the longest step of a change set, in milliseconds.
+  func measure() -> Double {
+    let uuids = (0..<Self.count).map { _ in UUID() }
+    if kind == .changes || kind == .removals { _ = longestStep(of: additions(uuids)) }
+    return longestStep(of: fragments(uuids))
+  }
+
+  private func longestStep(of fragments: [SyncFragment]) -> Double {
+    let sequence = server.positions.first?.sequence ?? 0
+    var message = Message.scopeSync(ScopeSync(scopeIndex: 0, fragments: fragments))
+    message.index = nextIndex
+    nextIndex += 1
+    let clock = ContinuousClock()
+    var longest = clock.measure {
+      server.received(
+        [.frame(.init(messages: .success([.success(message)]), isArray: false, size: 100))],
+        on: 1, now: .zero)
+    }
+    while turns > 0 {
+      turns -= 1
+      longest = max(longest, clock.measure { server.judge(now: .zero) })
+    }
+    precondition(server.positions.first?.sequence == sequence + 1, "It was not accepted.")
+    return longest / .milliseconds(1)
+  }
+
+  private func fragments(_ uuids: [UUID]) -> [SyncFragment] {
+    switch kind {
+    case .additions, .ruledAdditions, .modelAdditions: return additions(uuids)
+    case .changes:
+      return uuids.map {
+        SyncFragment(.change, uuid: $0, className: "Account", properties: ["balance": 2])
+      }
+    case .removals: return [ledger(["accounts": uuids.map { .remove($0) }])]
+    case .chain:
+      let first = ledger([:], ["first": .string(uuids[0].wireText)])
+      return [first]
+        + uuids.indices.map { at in
+          addition(
+            uuids[at], at + 1 < uuids.count ? ["next": .string(uuids[at + 1].wireText)] : [:])
+        }
+    case .entries:
+      let names = uuids.enumerated().map { at, uuid in
+        ("names/\(at)", JSONValue.string(uuid.wireText))
+      }
+      return uuids.map { addition($0) } + [ledger([:], JSONObject(names))]
+    case .values:
+      let counts = (0..<900_000).map { ("\($0)", JSONValue.integer(Int64($0))) }
+      return [ledger([:], ["counts": .object(JSONObject(counts))])]
+    }
+  }
+
+  private func additions(_ uuids: [UUID]) -> [SyncFragment] {
+    uuids.map { addition($0) } + [ledger(["accounts": uuids.map { .insert($0, .end) }])]
+  }
+
+  private func addition(_ uuid: UUID, _ more: JSONObject = [:]) -> SyncFragment {
+    var properties: JSONObject = ["balance": 1, "note": "a note of some length"]
+    for (key, value) in more { properties[key] = value }
+    return SyncFragment(.add, uuid: uuid, className: "Account", properties: properties)
+  }
+
+  private func ledger(
+    _ operations: PropertyOperations, _ properties: JSONObject = [:]
+  ) -> SyncFragment {
+    SyncFragment(
+      .change, uuid: root, className: "Ledger", properties: properties, operations: operations)
+  }
+}
