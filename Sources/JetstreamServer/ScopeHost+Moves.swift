@@ -8,17 +8,11 @@ import Jetstream
 /// effect either, for instance because the receiving model is gone and its fragment is rejected. A model that is
 /// removed and not moved may come back later: an insertion revives it.
 extension ScopeHost {
-  /// A model that a submission takes out of some collections and puts into others.
-  fileprivate struct Move {
-    var sources: Set<PropertyKey> = []
-    var targets: Set<PropertyKey> = []
-    /// True if a rejected fragment was to put the model somewhere.
-    var isTargetRejected = false
-  }
+  private typealias Move = MoveReach.Move
 
   /// The moves of a submission that have no effect.
   struct LostMoves {
-    fileprivate let moves: [UUID: Move]
+    fileprivate let moves: [UUID: MoveReach.Move]
     fileprivate let lost: Set<UUID>
 
     var isEmpty: Bool { lost.isEmpty }
@@ -89,12 +83,8 @@ extension ScopeHost {
       }
       if !content.holders(of: model).contains(where: move.sources.contains) { lost.insert(uuid) }
     }
-    let assigned = Assignments(fragments)
-    // The order does not matter for reachability: what a model was found to be reached through is reached
-    // itself, and so is not lost later. It is fixed so that equal servers decide alike.
-    for uuid in candidates.sorted(by: { $0.wireText < $1.wireText }) where !lost.contains(uuid) {
-      if !isReachable(uuid, after: edits, without: lost, assigned) { lost.insert(uuid) }
-    }
+    let reach = MoveReach(of: edits, by: fragments, in: content)
+    reach.findLost(among: candidates, &lost)
     return LostMoves(moves: edits, lost: lost)
   }
 
@@ -140,45 +130,5 @@ extension ScopeHost {
     }
     fragments = result
     return kept
-  }
-
-  /// The properties that a submission gives values, and the models that hold others by these values.
-  private struct Assignments {
-    var properties: Set<PropertyKey> = []
-    var holders: [UUID: [UUID]] = [:]
-
-    init(_ fragments: [SyncFragment]) {
-      for fragment in fragments {
-        for (key, value) in fragment.properties {
-          properties.insert(PropertyKey(uuid: fragment.uuid, name: key))
-          for uuid in FragmentValidator.uuids(in: value) {
-            holders[uuid, default: []].append(fragment.uuid)
-          }
-        }
-      }
-    }
-  }
-
-  /// Returns whether the root leads to a model once a submission is applied without its lost moves. Cost: O(n) in the
-  /// models above it.
-  private func isReachable(
-    _ uuid: UUID, after edits: [UUID: Move], without lost: Set<UUID>, _ assigned: Assignments
-  ) -> Bool {
-    guard let root = content.root?.uuid else { return false }
-    var seen: Set<UUID> = [uuid]
-    var open = [uuid]
-    while let next = open.popLast() {
-      if next == root { return true }
-      let edit = lost.contains(next) ? nil : edits[next]
-      var above: [UUID] = assigned.holders[next] ?? []
-      above += edit?.targets.map(\.uuid) ?? []
-      for link in content.model(next).map({ content.holders(of: $0) }) ?? [] {
-        if edit?.sources.contains(link) != true, !assigned.properties.contains(link) {
-          above.append(link.uuid)
-        }
-      }
-      for parent in above where seen.insert(parent).inserted { open.append(parent) }
-    }
-    return false
   }
 }
