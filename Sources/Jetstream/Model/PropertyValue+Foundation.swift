@@ -46,8 +46,8 @@ extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
   public var _jsonValue: JSONValue {
     var object = JSONObject()
     object.reserveCapacity(count)
-    for key in keys.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
-      object.append(newKey: key, self[key]!._jsonValue)
+    for (key, value) in sorted(by: { $0.key.precedesInBytes($1.key) }) {
+      object.append(newKey: key, value._jsonValue)
     }
     return .object(object)
   }

@@ -48,7 +48,7 @@ extension JSONObject {
   func sortedByKey(_ transform: (JSONValue) -> JSONValue) -> JSONObject {
     var sorted = JSONObject()
     sorted.reserveCapacity(count)
-    let members = self.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+    let members = self.sorted { $0.key.precedesInBytes($1.key) }
     for (key, value) in members { sorted.append(newKey: key, transform(value)) }
     return sorted
   }

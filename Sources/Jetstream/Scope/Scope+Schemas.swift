@@ -11,7 +11,7 @@ extension Scope {
 
   /// The schemas of all classes that the scope knows, in the order of their wire names.
   package var schemas: [ModelSchema] {
-    tree.knownSchemas.sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
+    tree.knownSchemas.sorted { $0.wireName.precedesInBytes($1.wireName) }
   }
 
   /// True if a class that the scope knows has a property whose values are unique in a collection.

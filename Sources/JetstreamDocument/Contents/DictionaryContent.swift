@@ -68,7 +68,7 @@ package struct DictionaryContent: Sendable, Hashable {
 
   /// The entries in the order of the bytes of their keys, which is the same in every run. Cost: O(n log n).
   package var entries: [(key: String, model: UUID)] {
-    models.map { (key: $0.key, model: $0.value) }.sorted { Self.isBefore($0.key, $1.key) }
+    models.map { (key: $0.key, model: $0.value) }.sorted { $0.key.precedesInBytes($1.key) }
   }
 
   /// Returns true if a model has a key.
@@ -78,11 +78,7 @@ package struct DictionaryContent: Sendable, Hashable {
 
   /// Returns the keys of a model, in the order of their bytes. Cost: O(n).
   package func keys(of uuid: UUID) -> [String] {
-    models.lazy.filter { $0.value == uuid }.map(\.key).sorted(by: Self.isBefore)
-  }
-
-  static func isBefore(_ a: String, _ b: String) -> Bool {
-    a.utf8.lexicographicallyPrecedes(b.utf8)
+    models.lazy.filter { $0.value == uuid }.map(\.key).sorted { $0.precedesInBytes($1) }
   }
 
   package static func == (a: DictionaryContent, b: DictionaryContent) -> Bool {

@@ -8,9 +8,7 @@ extension JSONValue: Codable {
   public init(from decoder: any Decoder) throws {
     if let members = try? decoder.container(keyedBy: MemberKey.self) {
       var object = JSONObject()
-      let keys = members.allKeys.sorted {
-        $0.stringValue.utf8.lexicographicallyPrecedes($1.stringValue.utf8)
-      }
+      let keys = members.allKeys.sorted { $0.stringValue.precedesInBytes($1.stringValue) }
       for key in keys {
         object[key.stringValue] = try members.decode(JSONValue.self, forKey: key)
       }

@@ -29,7 +29,7 @@ package enum JSONWriter {
     output.append("{")
     let members =
       sorted && !isSorted(object)
-      ? object.members.sorted { precedes($0.key, $1.key) } : object.members
+      ? object.members.sorted { $0.key.precedesInBytes($1.key) } : object.members
     var isFirst = true
     for member in members {
       if !isFirst { output.append(",") }
@@ -42,12 +42,9 @@ package enum JSONWriter {
   }
 
   private static func isSorted(_ object: JSONObject) -> Bool {
-    zip(object.members, object.members.dropFirst()).allSatisfy { precedes($0.key, $1.key) }
-  }
-
-  /// The order of UTF-8 bytes, which `String`'s own order is not.
-  private static func precedes(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
+    zip(object.members, object.members.dropFirst()).allSatisfy {
+      $0.key.precedesInBytes($1.key)
+    }
   }
 
   /// Appends a string with its quotes, escaping no more than has to be.

@@ -67,7 +67,7 @@ package final class ClassSchema: Sendable {
   /// O(n log n).
   package var fingerprint: SchemaFingerprint {
     let synced = properties.filter(\.isSynced)
-      .sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
+      .sorted { $0.wireName.precedesInBytes($1.wireName) }
     return SchemaFingerprint(of: [wireName] + synced.flatMap { [$0.wireName, $0.type.signature] })
   }
 }

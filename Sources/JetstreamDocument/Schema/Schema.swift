@@ -20,6 +20,6 @@ package struct Schema: Sendable {
 
   /// All classes, in the order of their names.
   package var all: [ClassSchema] {
-    classes.values.sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
+    classes.values.sorted { $0.wireName.precedesInBytes($1.wireName) }
   }
 }
