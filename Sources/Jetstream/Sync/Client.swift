@@ -37,7 +37,11 @@ public final class Client: Observable {
   let ticker: Ticker
   private(set) var engine: ClientEngine!
   private var link = ClientLink()
-  private var timer: Duration?
+  private lazy var timer = ClientTimer(on: ticker) { [weak self] in
+    guard let self else { return }
+    engine.advance(to: ticker.now)
+    scheduleTimer()
+  }
   private var connecting: [SyncOutcome] = []
   /// The logs of the scopes that are synced with one.
   var logs: [ObjectIdentifier: KeptLog] = [:]
@@ -284,16 +288,7 @@ public final class Client: Observable {
   }
 
   /// Schedules a call of the engine at its next deadline.
-  func scheduleTimer() {
-    guard let due = engine.nextDeadline, timer.map({ due < $0 }) ?? true else { return }
-    timer = due
-    ticker.perform(after: max(due - ticker.now, .milliseconds(1))) { [weak self] in
-      guard let self else { return }
-      timer = nil
-      engine.advance(to: ticker.now)
-      scheduleTimer()
-    }
-  }
+  func scheduleTimer() { timer.schedule(at: engine.nextDeadline) }
 
   /// Takes the credentials for a connection, unless it has been given up.
   func took(_ credentials: Credentials, number: Int) {
