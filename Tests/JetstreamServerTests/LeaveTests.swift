@@ -98,6 +98,41 @@ struct LeaveTests {
     #expect((other.root as? Canvas)?.likes == 3)
   }
 
+  @Test("A scope that is fetched again goes on with its numbers if another of its name was left")
+  func scopesOfOneName() {
+    let server = ScriptedServer()
+    let position = ScopePosition(epoch: "e", sequence: 1)
+    let other = Scope(name: server.scope.name, root: Canvas(), ticker: server.ticker)
+    func grant(_ scope: Scope, at scopeIndex: Int) {
+      let fetch = server.takeSent().compactMap { message in
+        if case .scopeFetch(let fetch) = message { fetch.index } else { nil }
+      }
+      let standing = ScopeStanding(position: position)
+      server.deliver([
+        .scopeFetchReply(
+          ScopeFetchReply(replyTo: fetch.last ?? 0, scopeIndex: scopeIndex, standing: standing)),
+        server.state(0, scope: scope, at: scopeIndex),
+      ])
+    }
+    server.joinAtPosition(position)
+    server.fetch(other, params: ["page": 3])
+    grant(other, at: 1)
+    for number in 1...3 {
+      server.canvas.likes = number
+      server.scope.flush()
+    }
+    (other.root as? Canvas)?.likes = 1
+    other.flush()
+    #expect(server.takeSyncs().map(\.number) == [1, 2, 3, 1])
+    _ = server.engine.leave(server.scope, now: server.now)
+    _ = server.engine.leave(other, now: server.now)
+    server.fetch()
+    server.canvas.likes = 9
+    server.scope.flush()
+    grant(server.scope, at: 2)
+    #expect(server.takeSyncs().map(\.number) == [4])
+  }
+
   @Test("Leaving before there was ever a session connects nobody")
   func beforeTheSession() throws {
     let client = world.addClient()

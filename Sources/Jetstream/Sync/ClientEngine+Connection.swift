@@ -100,7 +100,9 @@ extension ClientEngine {
 
   /// Ends a replica and reports that its scope is no longer synced.
   func leave(_ replica: Replica, _ reason: String) {
-    lastNumbers[replica.scope.name] = replica.pending.lastNumber
+    // Several scopes may have the same name, and different parameters.
+    let (name, number) = (replica.scope.name, replica.pending.lastNumber)
+    lastNumbers[name] = max(lastNumbers[name] ?? 0, number)
     let round = replica.schedule.end(now: now)
     defer { round?.finish(.failure(.sessionClosed(reason: reason))) }
     replica.end(reason)

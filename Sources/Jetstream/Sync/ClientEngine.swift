@@ -24,7 +24,7 @@ package final class ClientEngine {
   /// The app's refusal to let the client use the network, while it lasts.
   var deferral: Deferral?
   var replicas: [Replica] = []
-  /// The last number given to a change set of a scope that is no longer synced, by the scope's name.
+  /// The highest number given to a change set of a scope that is no longer synced, by the scope's name.
   var lastNumbers: [String: Int] = [:]
   /// The completions of fetches that have no state yet.
   var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
