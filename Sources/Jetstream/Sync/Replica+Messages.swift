@@ -94,6 +94,7 @@ extension Replica {
       if more { return }
       let fragments = session.stateParts
       session.stateParts = []
+      if holdsBackState { return dropState() }
       do throws(ScopeError) {
         try receiveState(fragments, rootUUID: rootUUID)
         batch.completions.append(completion)

@@ -51,4 +51,19 @@ extension Replica {
     session.isTaking = false
     session.hasMissed = true
   }
+
+  /// True if the mode holds back the state that has arrived: it has changed, or the sync was cancelled, since the client
+  /// asked for what it has missed. A server of version 1 is not asked; its states are held with everything else.
+  var holdsBackState: Bool {
+    session.stateStanding != nil && !session.needsNextState && !schedule.appliesRemote
+  }
+
+  /// Drops the state that the mode holds back. The client asks for it again when the mode allows that. The server's
+  /// decisions that came with it come again, too, as long as the client has not said that it knows them.
+  func dropState() {
+    session.stateStanding = nil
+    // A state that was to repair the scope has not done so.
+    session.vainRepairs = min(session.vainRepairs, 2)
+    askForMissed()
+  }
 }

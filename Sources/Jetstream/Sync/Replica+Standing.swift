@@ -17,6 +17,7 @@ extension Replica {
     progress.aim(at: standing.position.sequence, since: since)
     session.stateStanding = nil
     session.stateParts = []
+    session.needsNextState = session.needsState || !session.hasState
     if tell == .nothing {
       guard progress.meets(standing.position) else { return session.needsState = true }
     } else {

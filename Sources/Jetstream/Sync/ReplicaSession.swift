@@ -24,6 +24,9 @@ struct ReplicaSession {
   var needsState = false
   /// The resume point that the server sent with the state that it is about to send.
   var stateStanding: ScopeStanding?
+  /// True if the state that is on its way is applied in every mode: because nothing can be sent without one, or because
+  /// it belongs to another history.
+  var needsNextState = false
   /// The parts of a state that have arrived, while more are to come.
   var stateParts: [SyncFragment] = []
   /// The number of attempts to repair the scope since it last equalled the server's state.
