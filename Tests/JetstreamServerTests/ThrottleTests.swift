@@ -95,6 +95,22 @@ struct ThrottleTests {
     #expect(server.value == 7)
   }
 
+  @Test("A sync sends a value that waits for its interval to pass")
+  func sync() throws {
+    let scope = join()
+    let engine = try #require(world.clients.last?.engine)
+    engine.setMode(.paused, of: scope, now: world.now)
+    deliver()
+    gauge(scope).value = 1
+    advance(20)
+    gauge(scope).value = 2
+    var result: Result<Void, SyncError>?
+    engine.sync(scope, now: world.now) { result = $0 }
+    deliver()
+    try result?.get()
+    #expect(result != nil && server.value == 2 && engine.pendingCount == 0)
+  }
+
   @Test("all write one throttled value, seeded: everybody ends with the same")
   func seeded() {
     var generator = SeededGenerator(seed: 7)

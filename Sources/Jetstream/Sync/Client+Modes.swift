@@ -17,7 +17,8 @@ extension Client {
   }
 
   /// Sends all changes made in `scope` until now, and applies all changes that the server has by then, in any mode
-  /// and whatever ``permission`` says. Returns when both are done.
+  /// and whatever ``permission`` says. Returns when both are done. Properties whose
+  /// ``PropertyOptions/minSyncInterval(_:)`` has not passed are sent, too.
   ///
   /// Without a scope, syncs all scopes at the same time, and throws the first error once all of these have ended. Returns
   /// at once if there are none.

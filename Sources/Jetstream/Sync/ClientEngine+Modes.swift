@@ -56,7 +56,8 @@ extension ClientEngine {
   private func begin(
     on replica: Replica, waiter: (Int, (Result<Void, SyncError>) -> Void)? = nil
   ) {
-    replica.scope.sealChanges()
+    // The app asks for everything to be sent; a poll leaves properties alone whose interval has not passed.
+    if waiter == nil { replica.scope.sealChanges() } else { replica.scope.sealAllChanges() }
     replica.schedule.begin(upTo: replica.pending.lastNumber, waiter: waiter)
     if !replica.session.held.isEmpty { replica.resume() }
     wakeUp()
