@@ -12,7 +12,7 @@ struct RefusedScopeTests {
 
   init() { canvas = server.canvas }
 
-  private func refuse(_ pause: Duration? = nil) {
+  private func refuse(_ pause: Duration? = nil, index: Int = 1) {
     let fetches = server.takeSent().compactMap { message -> Int? in
       if case .scopeFetch = message { message.index } else { nil }
     }
@@ -21,7 +21,7 @@ struct RefusedScopeTests {
     server.receive(
       .scopeFetchReply(
         ScopeFetchReply(
-          index: 1,
+          index: index,
           replyTo: fetches.first ?? 0, error: error)))
   }
 
@@ -131,5 +131,26 @@ struct RefusedScopeTests {
     let error = WireError(message: "being opened", retryAfter: .seconds(5))
     #expect(throws: SyncError.scopeDenied(scope: "Canvas", error: error)) { try result?.get() }
     #expect(server.engine.pendingCount == 0)
+  }
+
+  @Test("A sync asks at once for a scope that was refused, and does not wait for the retry time")
+  func syncAsksAgain() throws {
+    server.joinAtPosition(first)
+    server.loseSession()
+    refuse(.seconds(3600))
+    var results: [Result<Void, SyncError>] = []
+    func sync() { server.engine.sync(scope, now: server.now) { results.append($0) } }
+    sync()
+    refuse(.seconds(3600), index: 2)
+    #expect(results.count == 1)
+    let error = WireError(message: "being opened", retryAfter: .seconds(3600))
+    #expect(throws: SyncError.scopeDenied(scope: "Canvas", error: error)) {
+      try results.first?.get()
+    }
+    #expect(fetchCount == 0)
+    // The app may ask as often as it likes, but not twice at a time.
+    sync()
+    sync()
+    #expect(fetchCount == 1)
   }
 }

@@ -23,8 +23,9 @@ extension Client {
   /// Without a scope, syncs all scopes at the same time, and throws the first error once all of these have ended. Returns
   /// at once if there are none.
   ///
-  /// If there is no connection, the client makes one attempt to connect. A cancelled task stops waiting; changes
-  /// that were not sent by then stay pending.
+  /// If there is no connection, the client makes one attempt to connect, and if the server has refused the scope for now,
+  /// it asks once more, without waiting any longer. A cancelled task stops waiting; changes that were not sent by then stay
+  /// pending.
   ///
   /// With a server of version 1 of the protocol, applies what the server has sent until now.
   ///

@@ -61,6 +61,7 @@ extension ClientEngine {
     replica.schedule.begin(upTo: replica.pending.lastNumber, waiter: waiter)
     if !replica.session.held.isEmpty { replica.resume() }
     wakeUp()
+    fetchMissing()
     sendWaiting()
   }
 

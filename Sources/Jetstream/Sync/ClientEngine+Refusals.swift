@@ -106,11 +106,13 @@ extension ClientEngine {
     }
   }
 
-  /// Asks again for the scopes whose retry time has come. In a session that does not have its scopes yet, asks at
-  /// once for those that were not refused.
+  /// Asks again for the scopes whose retry time has come, or which the app has synced. In a session that does not have its
+  /// scopes yet, asks at once for those that were not refused.
   func fetchMissing() {
     for replica in missing {
-      if let due = replica.request.refusal?.retryDue, due > now { continue }
+      if let due = replica.request.refusal?.retryDue, due > now, !replica.schedule.isForced {
+        continue
+      }
       send(fetch: replica)
     }
   }
