@@ -64,6 +64,20 @@ struct LeftLogTests {
     #expect(try await count() == 50)
   }
 
+  @Test("A client that was closed ends what it has begun to sync since when it is closed again")
+  func closedTwice() async throws {
+    let client = Client(url: "ws://127.0.0.1:1")
+    client.close()
+    try client.fetch(scope, log: log)
+    canvas.likes = 1
+    scope.flush()
+    client.close()
+    #expect(client.syncState(of: scope) == nil && client.scopes.isEmpty)
+    canvas.likes = 2
+    scope.flush()
+    #expect(try await count() == 1)
+  }
+
   @Test(
     "Records of a scope that was left are written once the disk has room, and reported until then"
   )

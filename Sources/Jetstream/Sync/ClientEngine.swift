@@ -58,7 +58,8 @@ package final class ClientEngine {
 
   /// Ends the session and all syncing. Pending changes stay visible in their scopes.
   package func close() {
-    guard connection.state != .closed else { return }
+    // Scopes that have a log may be fetched after the client was closed.
+    guard connection.state != .closed || !replicas.isEmpty else { return }
     let error = SyncError.sessionClosed(reason: "it was closed here")
     end(error)
     report(.ended(error))
