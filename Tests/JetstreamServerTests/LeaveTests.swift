@@ -188,6 +188,22 @@ struct LeaveTests {
     #expect(client.engine.status == .online && world.server.sessionCount == 1)
   }
 
+  @Test("The guess of a call is no conflict when its scope is removed for good")
+  func removedBeforeCall() async throws {
+    client.wantsOnline = false
+    client.link.map(world.cut)
+    client.canvas.name = "pending"
+    client.scope.flush()
+    let call = try client.scope.call(Like())
+    world.server.remove(world.scope, .gone("over"))
+    client.wantsOnline = true
+    world.pass(30)
+    #expect(client.engine.state(of: client.scope) == nil)
+    #expect(client.scope.conflicts.items.map(\.mine) == [.value("pending")])
+    #expect(client.canvas.likes == 1)
+    await #expect(throws: ChangeSetError.self) { try await call.output() }
+  }
+
   @Test("A scope that a server removes for now is asked for again, and nothing is lost")
   func removedForNow() {
     client.canvas.name = "before"

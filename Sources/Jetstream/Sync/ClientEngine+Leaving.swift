@@ -40,9 +40,9 @@ extension ClientEngine {
   }
 
   /// Stops syncing a scope that the server says does not exist, or no longer exists. Its pending change sets stay
-  /// visible, go to the ledger of conflicts, and stay in the log.
+  /// visible and in the log, and go to the ledger of conflicts, except for calls, whose callers are told.
   func lose(_ replica: Replica, _ error: WireError) {
-    let count = replica.pending.count { !$0.isDecided }
+    let count = replica.undecidedEdits.count
     diagnose(
       .error, .scope, scope: replica.scope,
       "is no longer synced: \(error)"

@@ -2,10 +2,13 @@ import Foundation
 
 /// The conflicts that result when changes of this replica are rejected, modified or overwritten.
 extension Replica {
-  /// Returns the conflicts of all undecided change sets, as if the server had rejected them with `error`.
+  /// The undecided change sets, but for calls: their changes are guesses, which must not be written again as such.
+  var undecidedEdits: [PendingEntry] { pending.filter { !$0.isDecided && $0.set.arguments == nil } }
+
+  /// Returns the conflicts of all undecided change sets but calls, as if the server had rejected them with `error`.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     conflicts(
-      pending.filter { !$0.isDecided }.flatMap { entry in
+      undecidedEdits.flatMap { entry in
         entry.set.fragments.indices.flatMap {
           lost(at: $0, of: entry.set, by: FragmentReply(error: error), cause: nil)
         }
