@@ -154,7 +154,10 @@ struct ChangeSetSessionTests {
       .scopeState(
         ScopeState(index: 2, scopeIndex: 0, rootUUID: canvas.uuid, fragments: [])))
     #expect(fate.handle.state == .abandoned && fate.isConsistent)
+    // In the same session, a server of version 1 would send the scope twice.
     server.fetch()
+    server.advance(by: .seconds(1))
+    server.open()
     let other = Fate(scope.modify { canvas.name = "b" })
     server.close(4096, WireError.rejected("banned").json.text)
     #expect(other.handle.state == .abandoned && other.isConsistent && pending.count == 0)

@@ -204,6 +204,26 @@ struct LeaveTests {
     await #expect(throws: ChangeSetError.self) { try await call.output() }
   }
 
+  @Test("A scope whose state cannot be used is given back to the server")
+  func unusable() {
+    let server = ScriptedServer()
+    server.connect()
+    server.open()
+    server.fetch()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    _ = server.takeSent()
+    let other = SyncFragment(.change, uuid: UUID(), className: "Shape", properties: [:])
+    server.grant(ScopePosition(epoch: "e", sequence: 1), [other])
+    guard case .failure(.invalidReply)? = server.fetched.first else {
+      Issue.record("The state is used: \(server.fetched)")
+      return
+    }
+    let left = server.takeSent().compactMap { message in
+      if case .scopeLeave(let leave) = message { leave.scopeIndex } else { nil }
+    }
+    #expect(left == [0])
+  }
+
   @Test("A scope that a server removes for now is asked for again, and nothing is lost")
   func removedForNow() {
     client.canvas.name = "before"

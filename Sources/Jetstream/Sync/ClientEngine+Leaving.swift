@@ -7,13 +7,18 @@ extension ClientEngine {
     self.now = now
     guard let replica = replica(of: scope) else { return nil }
     let undecided = replica.pending.filter { !$0.isDecided }.map(\.set)
-    if let scopeIndex = replica.session.scopeIndex {
-      tellLeft(scopeIndex, in: replica.session.channel)
-    }
-    session.noteLeft(scope.name)
+    giveBack(replica)
     end(replica, .notFetched(scope: scope.name), "it was left here")
     updateWaitingReplies()
     return undecided
+  }
+
+  /// Tells the server that a scope it has granted is not wanted any more, if the server knows such a message.
+  func giveBack(_ replica: Replica) {
+    if let scopeIndex = replica.session.scopeIndex {
+      tellLeft(scopeIndex, in: replica.session.channel)
+    }
+    session.noteLeft(replica.scope.name)
   }
 
   /// Tells the server to end the subscriptions that it has granted to scopes which the app has left.

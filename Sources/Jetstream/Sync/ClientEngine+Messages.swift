@@ -178,6 +178,7 @@ extension ClientEngine {
         case .success: complete(replica, .success(()))
         case .failure(let error):
           diagnose(.error, .scope, scope: replica.scope, "is no longer synced: \(error)")
+          giveBack(replica)
           end(replica, .invalidReply(problem: "\(error)"), "\(error)")
         }
       }, index: state.index)

@@ -47,6 +47,7 @@ extension ClientEngine {
   /// later, as for a scope that the server refuses for now.
   private func refuse(_ replica: Replica, because error: MessageError) {
     guard replica.mayReturn else {
+      giveBack(replica)
       return end(replica, .invalidReply(problem: "\(error)"), "\(error)")
     }
     handle(
