@@ -227,7 +227,13 @@ struct FragmentWriter {
     // A model that refers to itself goes on referring to the same instance.
     if let writtenBehind, writtenBehind.uuid == uuid { return writtenBehind }
     return scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid)
-      ?? alsoKnown(uuid)
+      ?? modelOutside(uuid)
+  }
+
+  /// Returns a model that may return to the scope. One that another scope has taken stays there, with its values.
+  private func modelOutside(_ uuid: UUID) -> ModelObject? {
+    guard let model = alsoKnown(uuid), model.record?.tree == nil else { return nil }
+    return model
   }
 
   @discardableResult

@@ -180,6 +180,29 @@ import Testing
     #expect(root.number == 1)
   }
 
+  @Test("A model that another scope has taken stays there, and a copy of what it was returns")
+  func takenByAnotherScope() {
+    let other = Node("other")
+    let second = manualScope(other)
+    let node = Node("node")
+    node.left = Node("below")
+    root.items.append(node)
+    scope.flush()
+    root.items.remove(node)
+    scope.flush()
+    other.items.append(node)
+    node.number = 5
+    node.left?.label = "theirs"
+    second.flush()
+    var refused: [ScopeError] = []
+    scope.onError.listen { refused.append($0) }
+    #expect(history.undo()?.isComplete == true && refused.isEmpty)
+    #expect(other.items.first === node && node.number == 5 && node.left?.label == "theirs")
+    #expect(!second.hasCollectedChanges)
+    #expect(root.items.map(\.uuid) == [node.uuid] && root.items[0] !== node)
+    #expect(root.items[0].number == 0 && root.items[0].left?.label == "below")
+  }
+
   @Test("What others have written since stays")
   func othersStay() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))
