@@ -35,6 +35,10 @@ public final class UndoHistory {
   /// The models that have left, held weakly: a model that the app still holds returns as the same object.
   private var departed: [UUID: Departed] = [:]
   private var pruneAt = 1024
+  /// The change set with which the scope has called this history last.
+  private var latest: UUID?
+  /// The change sets that were noted before the scope has called this history with them.
+  private var notedEarly: Set<UUID> = []
   /// Fires when the change sets that can be undone or redone have changed.
   public let onChange = Signal<Void>()
 
@@ -84,7 +88,7 @@ public final class UndoHistory {
     self.stacks = stacks
     self.includesOthers = includesOthers
     if scope.hasCollectedChanges { scope.flush() }
-    tokens.append(scope.onChanges.listen { [weak self] set in self?.note(set) })
+    tokens.append(scope.onChanges.listen { [weak self] set in self?.hear(of: set) })
     tokens.append(
       scope.pendingChangeSets.onStateChange.listen { [weak self] in self?.note($0) })
     if includesOthers {
@@ -100,7 +104,10 @@ public final class UndoHistory {
   deinit { for token in tokens { token.cancel() } }
 
   /// True if there are changes to undo, including those that are still being collected.
-  public var canUndo: Bool { !stacks.done.isEmpty || scope.hasCollectedChanges }
+  public var canUndo: Bool {
+    !stacks.done.isEmpty || scope.hasCollectedChanges
+      || unheard.contains { if case .undo = $0.purpose { false } else { counts($0) } }
+  }
 
   /// True if there are change sets to redo and no changes are being collected.
   public var canRedo: Bool { !stacks.undone.isEmpty && !scope.hasCollectedChanges }
@@ -154,10 +161,27 @@ public final class UndoHistory {
     onChange.fire(())
   }
 
-  /// Makes a change set of the collected changes.
+  /// Makes a change set of the collected changes. Notes it and all others that the scope has not called this history
+  /// with, if a listener of ``Scope/onChanges`` is being called.
   private func settle() {
     scope.requireNoModification("taken back to an earlier state, or forward again,")
     if scope.hasCollectedChanges { scope.flush() }
+    for set in unheard {
+      notedEarly.insert(set.id)
+      note(set)
+    }
+  }
+
+  /// The change sets that are made, and with which the scope has not called this history yet.
+  private var unheard: [ChangeSet] {
+    scope.sealed.undelivered.filter {
+      $0.id != latest && !notedEarly.contains($0.id) && !$0.fragments.isEmpty
+    }
+  }
+
+  private func hear(of set: ChangeSet) {
+    latest = set.id
+    if notedEarly.remove(set.id) == nil { note(set) }
   }
 
   private func perform(_ entry: UndoStacks.Entry, as purpose: ChangeSet.Purpose) -> ApplyReport {
@@ -174,10 +198,15 @@ public final class UndoHistory {
     return report
   }
 
-  private func note(_ set: ChangeSet) {
+  /// Returns true if a change set can be undone.
+  private func counts(_ set: ChangeSet) -> Bool {
     // A call of a client shows a guess of what the server does; on the server, it is a client's change. Initial content is
     // where all begins.
-    if set.arguments != nil || set.isInitialContent || set.isForClient && !includesOthers { return }
+    set.arguments == nil && !set.isInitialContent && (!set.isForClient || includesOthers)
+  }
+
+  private func note(_ set: ChangeSet) {
+    guard counts(set) else { return }
     stacks.add(set, isRemote: set.isForClient)
     onChange.fire(())
   }

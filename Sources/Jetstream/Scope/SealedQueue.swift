@@ -2,11 +2,16 @@
 /// come after the one that is being delivered.
 struct SealedQueue {
   private var waiting: [SealedChanges] = []
+  /// The change set that is being delivered.
+  private var current: SealedChanges?
   /// True while change sets are being delivered.
   private(set) var isDelivering = false
 
   var isEmpty: Bool { waiting.isEmpty }
   var count: Int { waiting.count }
+  /// The change sets that some listeners have not been called with: the one that is being delivered, and those behind
+  /// it.
+  var undelivered: [ChangeSet] { (current.map { [$0.set] } ?? []) + waiting.map(\.set) }
   /// The handles of the change sets.
   var handles: [ChangeSetHandle] { waiting.compactMap(\.handle) }
 
@@ -22,10 +27,11 @@ struct SealedQueue {
   /// Takes the change set that is to be delivered next. Ends the delivery, and returns nil, if there is none.
   mutating func next() -> SealedChanges? {
     if waiting.isEmpty {
-      isDelivering = false
+      (isDelivering, current) = (false, nil)
       return nil
     }
     // Mostly there is only one, and removing it moves nothing.
-    return waiting.count == 1 ? waiting.removeLast() : waiting.removeFirst()
+    current = waiting.count == 1 ? waiting.removeLast() : waiting.removeFirst()
+    return current
   }
 }

@@ -180,6 +180,33 @@ import Testing
     #expect(root.number == 1)
   }
 
+  @Test("A listener in front of the history undoes the change set that it is called with")
+  func listenerInFront() {
+    let scope = manualScope(Node("other"))
+    guard let root = scope.root as? Node else { return }
+    var history: UndoHistory?
+    var undone: [String] = []
+    let token = scope.onChanges.listen { set in
+      guard set.message == "unwanted" else { return }
+      #expect(history?.canUndo == true)
+      // Collected within the delivery, and therefore the last change.
+      root.label = "collected"
+      history?.undo()
+      undone.append(root.label)
+      history?.undo()
+      undone.append("\(root.number)")
+    }
+    history = UndoHistory(of: scope)
+    scope.modify("wanted") { root.number = 1 }
+    scope.modify("unwanted") { root.number = 2 }
+    #expect(undone == ["other", "1"] && root.number == 1)
+    #expect(history?.undoStack.map(\.message) == ["wanted"] && history?.redoStack.count == 2)
+    token.cancel()
+    history?.redo()
+    history?.redo()
+    #expect(root.number == 2 && root.label == "collected" && history?.undoStack.count == 3)
+  }
+
   @Test("A model that another scope has taken stays there, and a copy of what it was returns")
   func takenByAnotherScope() {
     let other = Node("other")
