@@ -171,6 +171,36 @@ struct UndoClientLogTests {
     try await log.records.close()
   }
 
+  @Test("A change set that is pending in the snapshot is undone before those that are older")
+  func pendingBehindHistory() async throws {
+    let path = directory.path + "/all"
+    let log = try ClientLog(path, configuration: LogConfiguration(history: .all))
+    let (old, pending, later) = (set("old", 2), set("pending", 2), set("later", 2))
+    for record: ReplicaRecord in [
+      .named(client: client, root: roots[2]), .base(base(2)), .made(number: 1, old),
+      .decided(.init(number: 1, replies: [FragmentReply()])), .made(number: 2, pending),
+    ] {
+      try await log.append(record).durable()
+    }
+    var history = ReplicaHistory(client: client, root: roots[2], nextNumber: 3, base: base(2))
+    history.pending = [.init(number: 2, set: pending, basis: nil)]
+    try await log.snapshot(history, at: log.records.lastSequence)
+    try await log.append(.made(number: 3, later)).durable()
+    let scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
+    try scope.applyFullState(base(2).fragments, rootUUID: roots[2])
+    let reader = try LogReader(path)
+    #expect(
+      try UndoHistory(of: scope, log: reader).undoStack.map(\.message)
+        == ["old", "pending", "later"])
+    let rejection = ReplicaRecord.Decided(
+      number: 2, replies: [FragmentReply(error: .rejected("no"))])
+    try await log.append(.decided(rejection)).durable()
+    #expect(
+      try UndoHistory(of: scope, log: LogReader(path)).undoStack.map(\.message)
+        == ["old", "later"])
+    try await log.records.close()
+  }
+
   @Test("Initial content is nothing that a restarted app can take back")
   func initialContent() async throws {
     var initial = set("initial", 2)

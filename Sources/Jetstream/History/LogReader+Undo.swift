@@ -20,10 +20,15 @@ extension LogReader {
     while let record = try cursor.next() {
       if UndoReplay.kinds.contains(record.kind) { places.append(record.sequence) }
     }
-    // The newest snapshot of a client has the pending change sets whose own records are not kept.
-    if replay.isOfClient, let snapshot = try snapshot() { try replay.read(snapshot) }
     let window = min(limit, .max / 128) * 64
-    cursor = try read(from: places.count > window ? places[places.count - window] : first)
+    let start = places.count > window ? places[places.count - window] : first
+    // The newest snapshot of a client has the pending change sets whose own records are not kept: they are older than
+    // the records that are. The others come with their own records, in front of which there may be older change sets.
+    if replay.isOfClient, let snapshot = try snapshot() {
+      let history = try ClientLog.read(snapshot)
+      replay.read(history, except: history.pending.isEmpty ? [] : try changeSets(from: start))
+    }
+    cursor = try read(from: start)
     while let record = try cursor.next() {
       if UndoReplay.kinds.contains(record.kind) { try replay.read(record) }
     }
@@ -34,6 +39,17 @@ extension LogReader {
       }
     }
     return replay.stacks
+  }
+
+  /// Returns the change sets that the records of a client from `start` on have made.
+  private func changeSets(from start: Int) throws(LogError) -> Set<UUID> {
+    var result: Set<UUID> = []
+    var cursor = try read(from: start)
+    while let record = try cursor.next() {
+      guard UndoReplay.kinds.contains(record.kind) else { continue }
+      if case .made(_, let set)? = try ClientLog.record(record) { result.insert(set.id) }
+    }
+    return result
   }
 }
 
@@ -65,10 +81,11 @@ private struct UndoReplay {
     if known.insert(set.id).inserted { stacks.add(set, isRemote: isRemote) }
   }
 
-  mutating func read(_ snapshot: LogSnapshot) throws(LogError) {
-    let history = try ClientLog.read(snapshot)
+  mutating func read(_ history: ReplicaHistory, except own: Set<UUID>) {
     roots.insert(history.root)
-    for entry in history.pending { add(entry.set, number: entry.number) }
+    for entry in history.pending where !own.contains(entry.set.id) {
+      add(entry.set, number: entry.number)
+    }
   }
 
   mutating func read(_ record: LogRecord) throws(LogError) {
