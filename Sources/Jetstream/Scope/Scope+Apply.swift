@@ -145,7 +145,7 @@ extension Scope {
     if !interval.unshared.isEmpty { startCollecting() }
     guard schedule.isMissed else { return }
     schedule.endInterval()
-    if hasCollectedChanges || schedule.deferred != nil { startCollecting() }
+    if hasCollectedChanges || schedule.deferred != nil || incoming.opensLater { startCollecting() }
   }
 
   /// Detaches the models that were taken out of a property and that no other fragment has put elsewhere.

@@ -111,6 +111,9 @@ extension Scope {
         handle.finish(.accepted, nil)
       }
     }
+    // The server's messages are applied neither within a call of `modify`, in which the app may tick the ticker itself,
+    // nor in the middle of other messages.
+    guard modification == nil, !schedule.isApplying else { return }
     for listener in incoming.takeOpening() { listener.onOpen() }
   }
 
