@@ -37,4 +37,9 @@ void jetstream_read_gate_add(int32_t delta);
 void *_Nullable jetstream_tracker(void);
 void jetstream_set_tracker(void *_Nullable tracker);
 
+/// Returns the innermost delivery to immediate observers on the calling thread, a pointer that only the Swift code
+/// dereferences; null if there is none.
+void *_Nullable jetstream_delivery(void);
+void jetstream_set_delivery(void *_Nullable delivery);
+
 #endif

@@ -12,8 +12,7 @@ extension ModelObject {
       let error = Structure.link(child, to: record, index: index, &events)
     {
       record.schema.properties[index].access.restore(old, in: self, at: offset)
-      record.fire { record.tree?.refuse(error) }
-      return
+      return record.fire(index) { $0.add([error]) }
     }
     if let oldChild { Structure.unlink(oldChild, from: record, index: index, &events) }
     Structure.settle(&events, of: record.tree)
@@ -21,12 +20,9 @@ extension ModelObject {
       record.keepBase(index, record.isInTransaction ? .model(oldChild) : .json(old._jsonValue))
     }
     record.noteChange(index)
-    record.fire {
-      record.observers?.bridge?.didChange(index)
-      if let signal = record.observers?.propertyChange, signal.hasListeners {
-        signal.fire(PropertyChange(key: record.schema.properties[index].name, old: old, new: new))
-      }
-      events.fire()
+    record.fire(index) {
+      $0.add { PropertyChange(key: record.schema.properties[index].name, old: old, new: new) }
+      $0.add(events)
     }
   }
 
@@ -61,16 +57,11 @@ extension ModelObject {
       if record.needsBase(index) { record.keepBase(index, .table(before)) }
       record.noteChange(index)
     }
-    // Made before any observer is called, since observers may change the dictionary again.
-    let change =
-      isChanged && record.observers?.propertyChange?.hasListeners == true
-      ? PropertyChange(key: property.name, old: old, new: Value.holding(after) ?? new) : nil
-    record.fire {
-      for error in refused { record.tree?.refuse(error) }
+    record.fire(index) {
+      $0.add(refused)
       if !isChanged { return }
-      record.observers?.bridge?.didChange(index)
-      if let change { record.observers?.propertyChange?.fire(change) }
-      events.fire()
+      $0.add { PropertyChange(key: property.name, old: old, new: Value.holding(after) ?? new) }
+      $0.add(events)
     }
   }
 
@@ -118,7 +109,7 @@ extension ModelObject {
         // or whose insertion and removal are undone together. Only observers of single steps are
         // notified.
         if record.tree?.isWritingRemotely != true {
-          record.fire { tell(operations, of: property) }
+          record.fire(index) { $0.add(operations) }
         }
         return
       }
@@ -144,31 +135,19 @@ extension ModelObject {
       record.observers?.extras?.note(operations, of: index, now: list(of: property))
       record.noteChange(index)
     }
-    // Made before any observer is called, since observers may change the collection again.
-    let change = propertyChange(of: property, by: operations)
-    record.fire {
-      for (_, error) in refused { record.tree?.refuse(error) }
+    record.fire(index) {
+      if !refused.isEmpty { $0.add(refused.map(\.error)) }
       if operations.isEmpty { return }
-      record.observers?.bridge?.didChange(index)
-      if let change { record.observers?.propertyChange?.fire(change) }
-      tell(operations, of: property)
-      events.fire()
+      $0.add { propertyChange(of: property, by: operations) }
+      $0.add(operations)
+      $0.add(events)
     }
   }
 
-  /// Notifies observers of single steps.
-  private final func tell(_ operations: [ListOperation], of property: ModelSchema.Property) {
-    guard let signal = record?.observers?.collectionChange, signal.hasListeners else { return }
-    for operation in operations { signal.fire(CollectionChange(property.name, operation)) }
-  }
-
-  /// Returns the change to report to property observers; nil if there are none.
+  /// Returns the change to report to property observers; nil if the content is the old one.
   private final func propertyChange(
     of property: ModelSchema.Property, by operations: [ListOperation]
   ) -> PropertyChange? {
-    guard let signal = record?.observers?.propertyChange, signal.hasListeners,
-      !operations.isEmpty
-    else { return nil }
     let new = list(of: property)
     let old = operations.undone(on: new)
     // Several steps may lead back to the old content.

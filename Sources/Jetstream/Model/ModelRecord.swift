@@ -103,10 +103,9 @@ final class ModelRecord {
           : .json(old._jsonValue))
     }
     noteChange(index)
-    if let bridge = observers?.bridge { fire { bridge.didChange(index) } }
-    if let signal = observers?.propertyChange, signal.hasListeners {
-      let change = PropertyChange(key: schema.properties[index].name, old: old, new: new)
-      fire { signal.fire(change) }
+    guard observers?.wantsEveryWrite == true else { return }
+    fire(index) {
+      $0.add { PropertyChange(key: schema.properties[index].name, old: old, new: new) }
     }
   }
 
@@ -213,11 +212,17 @@ final class ModelRecord {
     if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
   }
 
-  /// Calls observers. Their changes are local changes, even while remote changes are applied.
-  func fire(_ body: () -> Void) {
-    guard let tree = captureTree, tree.isWritingRemotely else { return body() }
+  /// Calls immediate observers of the events of property `index` that `add` collects. Their changes are local
+  /// changes, even while remote changes are applied.
+  func fire(_ index: Int, _ add: (inout ImmediateEvents) -> Void) {
+    var events = ImmediateEvents(of: self, index)
+    add(&events)
+    if events.isEmpty { return }
+    guard let tree = captureTree, tree.isWritingRemotely else {
+      return ImmediateDelivery.deliver(events)
+    }
     tree.isWritingRemotely = false
-    body()
+    ImmediateDelivery.deliver(events)
     tree.isWritingRemotely = true
   }
 

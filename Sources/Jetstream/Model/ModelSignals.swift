@@ -69,7 +69,7 @@ public struct ModelSignals {
 
   init(_ record: ModelRecord) { self.record = record }
 
-  /// Fires after each change of a property.
+  /// Fires after each change of a property, in the order of the changes; see `observeChangeImmediately`.
   public var onPropertyChange: Signal<PropertyChange> { signal(\.propertyChange) }
   /// Fires after a change of a collection, once for each step.
   public var onCollectionChange: Signal<CollectionChange> { signal(\.collectionChange) }

@@ -193,12 +193,13 @@ extension ModelObject {
     let index = record.schema.index(atOffset: offset)
     if record.needsBase(index) { keep(old, of: index, at: offset, record) }
     record.noteChange(index)
-    if let bridge = record.observers?.bridge { record.fire { bridge.didChange(index) } }
-    guard let signal = record.observers?.propertyChange, signal.hasListeners else { return }
-    let change = PropertyChange(
-      key: record.schema.properties[index].name, old: old.target(of: self) as Target? as Any,
-      new: new.target(of: self) as Target? as Any)
-    record.fire { signal.fire(change) }
+    record.fire(index) {
+      $0.add {
+        PropertyChange(
+          key: record.schema.properties[index].name, old: old.target(of: self) as Target? as Any,
+          new: new.target(of: self) as Target? as Any)
+      }
+    }
   }
 }
 

@@ -14,6 +14,7 @@ extension Scope {
   public func withoutNotifying<Result>(
     _ tokens: [ObservationToken], _ changes: () throws -> Result
   ) rethrows -> Result {
+    ImmediateDelivery.completeAll()
     ticker.deliverToObservers()
     let muted = tokens.filter { !$0.isMuted }
     for token in muted { token.isMuted = true }

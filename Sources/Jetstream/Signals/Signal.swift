@@ -23,6 +23,9 @@ public final class Signal<Payload> {
   /// the next ``fire(_:)``.
   package var hasListeners: Bool { !listeners.isEmpty }
 
+  /// True if the signal has exactly one listener.
+  var hasOneListener: Bool { listeners.count == 1 }
+
   /// The number of listeners, for tests.
   var listenerCount: Int { listeners.count }
 
@@ -131,18 +134,38 @@ public final class Signal<Payload> {
   package func fire(_ payload: Payload) {
     guard !listeners.isEmpty else { return }
     var foundDead = false
-    for listener in listeners {
-      guard listener.isLive else {
-        foundDead = true
-        continue
-      }
-      if listener.isMuted { continue }
-      if let filter = listener.filter, !filter(payload) { continue }
-      let handler = listener.handler
-      if listener.firesOnce { listener.cancel() }
-      handler?(payload)
-    }
+    for listener in listeners where !listener.call(payload) { foundDead = true }
     if foundDead { dropDead() }
+  }
+
+  /// Returns the calls that ``fire(_:)`` makes, to be made one by one.
+  func calls(with payload: Payload) -> any PendingCalls {
+    Calls(signal: self, listeners: listeners, payload: payload)
+  }
+
+  private final class Calls: PendingCalls {
+    private let signal: Signal
+    private let listeners: [Listener]
+    private let payload: Payload
+    private var next = 0
+    private var foundDead = false
+
+    init(signal: Signal, listeners: [Listener], payload: Payload) {
+      (self.signal, self.listeners, self.payload) = (signal, listeners, payload)
+    }
+
+    func callNext() -> Bool {
+      guard next < listeners.count else {
+        if foundDead { signal.dropDead() }
+        foundDead = false
+        return false
+      }
+      let listener = listeners[next]
+      // The listener may ask for the calls after this one.
+      next += 1
+      if !listener.call(payload) { foundDead = true }
+      return true
+    }
   }
 
   /// Cancels every listener of this signal that was registered with `observer`.
@@ -186,6 +209,17 @@ public final class Signal<Payload> {
       super.init(observer: observer)
     }
 
+    /// Calls the handler, unless the listener is muted or its filter says no. Returns false if the listener is dead.
+    func call(_ payload: Payload) -> Bool {
+      guard isLive else { return false }
+      if isMuted { return true }
+      if let filter, !filter(payload) { return true }
+      let handler = handler
+      if firesOnce { cancel() }
+      handler?(payload)
+      return true
+    }
+
     override func forgetHandler() {
       handler = nil
       onForget?()
@@ -194,6 +228,12 @@ public final class Signal<Payload> {
 
     override func leaveHolder() { signal?.drop { $0 === self } }
   }
+}
+
+/// Calls of listeners that are to be made one by one.
+protocol PendingCalls: AnyObject {
+  /// Makes the next call. Returns false if there is none left.
+  func callNext() -> Bool
 }
 
 /// The last payload that has not been delivered yet to a coalescing listener.

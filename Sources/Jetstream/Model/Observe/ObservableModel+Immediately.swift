@@ -11,6 +11,10 @@ extension ObservableModel {
   /// ```swift
   /// shape.observeChangeImmediately(self, \.area) { me, old, new in me.check(new) }
   /// ```
+  ///
+  /// The handler may change models. All immediate observers, those of collections and of attaching among them, are
+  /// called with changes in the order in which they were made: before those of the handler's own change, the
+  /// observers that have not been called with the change before are called.
   @discardableResult
   public func observeChangeImmediately<Observer: AnyObject, Value>(
     _ observer: Observer, _ keyPath: KeyPath<Self, Value>,

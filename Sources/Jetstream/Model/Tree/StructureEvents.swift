@@ -8,6 +8,8 @@ struct StructureEvents {
   }
 
   private var events: ContiguousArray<Event> = []
+  /// The index of the event that is to be delivered next.
+  private var place = 0
   /// Models of one scope that have lost a parent in it. They are checked once everything is
   /// unlinked.
   var suspects: ContiguousArray<ModelObject> = []
@@ -42,15 +44,29 @@ struct StructureEvents {
 
   var isEmpty: Bool { events.isEmpty }
 
+  /// Calls the observers.
   func fire() {
-    for event in events {
-      switch event {
-      case .parentAdded(let model, let change): model.record?.observers?.parentAdded?.fire(change)
-      case .parentRemoved(let model, let change):
-        model.record?.observers?.parentRemoved?.fire(change)
-      case .attached(let model, let keeper): model.record?.observers?.attach?.fire(keeper)
-      case .detached(let model, let keeper): model.record?.observers?.detach?.fire(keeper)
-      }
+    if !isEmpty { ImmediateDelivery.deliver(ImmediateEvents(self)) }
+  }
+
+  /// Takes the calls of the next event. Returns nil if there is none.
+  mutating func next() -> (any PendingCalls)? {
+    while place < events.count {
+      let event = events[place]
+      place += 1
+      let calls: (any PendingCalls)? =
+        switch event {
+        case .parentAdded(let model, let change):
+          model.record?.observers?.parentAdded?.calls(with: change)
+        case .parentRemoved(let model, let change):
+          model.record?.observers?.parentRemoved?.calls(with: change)
+        case .attached(let model, let keeper):
+          model.record?.observers?.attach?.calls(with: keeper)
+        case .detached(let model, let keeper):
+          model.record?.observers?.detach?.calls(with: keeper)
+        }
+      if let calls { return calls }
     }
+    return nil
   }
 }
