@@ -107,6 +107,21 @@ struct ConflictTests: ScriptedSuite {
     #expect(gone == [item] && items.isEmpty && heard == ["name"] && canvas.name == nil)
   }
 
+  @Test("A conflict that a listener has discarded or retried is not announced afterwards")
+  func announcedWhenGone() {
+    var log: [String] = []
+    scope.conflicts.onAdd.listen { [scope] conflict in
+      log.append("+\(conflict.property ?? "")")
+      if conflict.property == "name" { scope.retry(scope.conflicts.items) }
+    }
+    scope.conflicts.onRemove.listen { log.append("-\($0.property ?? "")") }
+    reject([no, no]) {
+      canvas.name = "mine"
+      shape.x = 5
+    }
+    #expect(log == ["+name", "-name", "-x"] && items.isEmpty)
+  }
+
   // MARK: What becomes of it
 
   @Test("What an observer writes while a rejection is taken in settles it")

@@ -45,6 +45,8 @@ public final class ConflictLedger: Observable {
   }
 
   private var stored: [Conflict] = []
+  /// The number of times that conflicts were removed.
+  private var removals = 0
   private let registrar = ObservationRegistrar()
 
   /// The maximum number of conflicts. Beyond it, the oldest are dropped.
@@ -89,8 +91,19 @@ public final class ConflictLedger: Observable {
   func add(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
     items += conflicts
+    let before = removals
     dropOldest()
-    for conflict in conflicts { onAdd.fire(conflict) }
+    tell(of: conflicts, since: before)
+  }
+
+  /// Fires ``onAdd`` for new conflicts, except those that are gone again: a listener may retry or discard several at
+  /// once.
+  ///
+  /// - Parameter before: the number of removals before the first of them could be gone.
+  private func tell(of new: [Conflict], since before: Int) {
+    for item in new where removals == before || items.contains(where: { $0.id == item.id }) {
+      onAdd.fire(item)
+    }
   }
 
   /// Removes the conflicts about properties that a new local change set writes.
@@ -110,14 +123,16 @@ public final class ConflictLedger: Observable {
     if excess <= 0 { return }
     let gone = items.prefix(excess)
     items.removeFirst(excess)
+    removals += 1
     for item in gone { onRemove.fire(item) }
   }
 
   private func remove(where isOver: (Conflict) -> Bool) { tell(take(where: isOver)) }
 
   private func tell(_ change: (gone: [Conflict], new: [Conflict])) {
+    let before = removals
     for item in change.gone { onRemove.fire(item) }
-    for item in change.new { onAdd.fire(item) }
+    tell(of: change.new, since: before)
   }
 
   /// Takes conflicts and consequences out of the ledger.
@@ -145,7 +160,10 @@ public final class ConflictLedger: Observable {
         kept.append(item)
       }
     }
-    if isChanged || !gone.isEmpty { items = kept }
+    if isChanged || !gone.isEmpty {
+      items = kept
+      removals += 1
+    }
     return (gone, new)
   }
 }
