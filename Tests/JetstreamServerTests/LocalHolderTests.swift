@@ -153,6 +153,31 @@ struct LocalHolderTests {
     expectEqual()
   }
 
+  @Test(
+    "A retried change of a model that only local properties hold is sent once a synced property holds it"
+  )
+  func retried() throws {
+    let thing = shelf(one).items[0]
+    try one.scope.modify(procedure: "none") { thing.name = "mine" }
+    world.settle()
+    let conflicts = one.scope.conflicts
+    #expect(conflicts.items.map(\.property) == ["name"] && thing.name == "thing")
+    shelf(one).focus = thing
+    shelf(one).items.remove(at: 0)
+    world.settle()
+    #expect(conflicts.items.count == 1 && scope.model(thing.uuid) == nil)
+    let handle = one.scope.retry(conflicts.items)
+    #expect(thing.name == "mine" && conflicts.items.isEmpty)
+    #expect(handle.changeSet.fragments.isEmpty && handle.state == .accepted)
+    world.settle()
+    #expect(scope.model(thing.uuid) == nil && two.scope.model(thing.uuid) == nil)
+    shelf(one).best = thing
+    world.settle()
+    #expect(shelf.best?.name == "mine" && shelf(two).best?.name == "mine")
+    #expect(conflicts.items.isEmpty)
+    expectEqual()
+  }
+
   @Test("A rejected removal below a model that only a local property holds shares nothing")
   func returnedBelow() throws {
     let (thing, part) = (shelf(one).items[0], shelf(one).items[0].parts[0])
