@@ -70,8 +70,9 @@ struct MoveReach {
 
   /// Goes from the candidates up to the root, and back from there.
   private func flood(to candidates: [UUID], _ lost: inout Set<UUID>) {
+    /// The models that each one holds, as they are moved.
     var held: [UUID: [UUID]] = [:]
-    /// What models hold if the move of the held one is lost.
+    /// The same for models whose moves are lost.
     var kept: [UUID: [UUID]] = [:]
     var seen = Set(candidates)
     let movable = seen

@@ -178,7 +178,9 @@ package final class Replica {
     _ send: (PendingEntry, [SyncFragment]) -> Int
   ) -> UnsendableSet? {
     guard session.hasState else { return nil }
-    for at in pending.sentCount..<pending.count {
+    // A frame that cannot be sent is reported, and a listener that makes changes then has them sent from here, too.
+    while session.hasState, pending.unsentCount > 0 {
+      let at = pending.sentCount
       // Decisions that are held are not acknowledged, and count like those that have not come.
       let known = session.held.isEmpty ? pending.decidedCount : pending.keptCount
       let unknown = dialect.isOfValues ? 0 : pending[at].number - 1 - decided

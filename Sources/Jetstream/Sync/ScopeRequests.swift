@@ -14,6 +14,8 @@ struct ScopeRequests {
 
   /// The requests that the server has not answered, by message index.
   private var open: [Int: Request] = [:]
+  /// The number of open requests of each replica that has any: with many scopes, each message of the server asks for it.
+  private var counts: [ObjectIdentifier: Int] = [:]
   /// The indexes of unanswered requests for scopes that the app left.
   private var left: Set<Int> = []
   /// The scope indexes that the server has granted to such requests.
@@ -23,18 +25,28 @@ struct ScopeRequests {
   var isEmpty: Bool { open.isEmpty }
 
   /// Returns true if a replica waits for an answer.
-  func contains(_ replica: Replica) -> Bool { open.values.contains { $0.replica === replica } }
+  func contains(_ replica: Replica) -> Bool { counts[ObjectIdentifier(replica)] != nil }
 
   /// Adds the request that a message carries.
-  mutating func add(_ index: Int, _ request: Request) { open[index] = request }
+  mutating func add(_ index: Int, _ request: Request) {
+    open[index] = request
+    counts[ObjectIdentifier(request.replica), default: 0] += 1
+  }
 
   /// Removes and returns the request that message `index` has carried; nil if it was another message.
-  mutating func take(_ index: Int) -> Request? { open.removeValue(forKey: index) }
+  mutating func take(_ index: Int) -> Request? {
+    guard let request = open.removeValue(forKey: index) else { return nil }
+    let key = ObjectIdentifier(request.replica)
+    let count = (counts[key] ?? 0) - 1
+    counts[key] = count > 0 ? count : nil
+    return request
+  }
 
   /// Handles the end of a replica's syncing.
   mutating func leave(_ replica: Replica) {
+    guard contains(replica) else { return }
     for (index, request) in open where request.replica === replica {
-      open[index] = nil
+      _ = take(index)
       left.insert(index)
     }
   }
