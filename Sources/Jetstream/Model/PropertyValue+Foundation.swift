@@ -46,9 +46,7 @@ extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
   public var _jsonValue: JSONValue {
     var object = JSONObject()
     object.reserveCapacity(count)
-    for (key, value) in sorted(by: { $0.key.precedesInBytes($1.key) }) {
-      object.append(newKey: key, value._jsonValue)
-    }
+    for key in Array(keys).sortedByBytes() { object.append(newKey: key, self[key]!._jsonValue) }
     return .object(object)
   }
   /// Decodes an object; nil if one of its values cannot be decoded.

@@ -78,7 +78,7 @@ package struct DictionaryContent: Sendable, Hashable {
 
   /// Returns the keys of a model, in the order of their bytes. Cost: O(n).
   package func keys(of uuid: UUID) -> [String] {
-    models.lazy.filter { $0.value == uuid }.map(\.key).sorted { $0.precedesInBytes($1) }
+    models.lazy.filter { $0.value == uuid }.map(\.key).sortedByBytes()
   }
 
   package static func == (a: DictionaryContent, b: DictionaryContent) -> Bool {

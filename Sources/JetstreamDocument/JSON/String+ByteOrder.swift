@@ -1,8 +1,8 @@
 import Foundation
 
-extension StringProtocol {
+extension String {
   /// Returns true if the UTF-8 bytes of this string come before those of another one. `String`'s own order is another.
-  package func precedesInBytes(_ other: some StringProtocol) -> Bool {
+  package func precedesInBytes(_ other: String) -> Bool {
     let isBefore = utf8.withContiguousStorageIfAvailable { own in
       other.utf8.withContiguousStorageIfAvailable { other -> Bool in
         guard let first = own.baseAddress, let second = other.baseAddress else {
@@ -15,4 +15,11 @@ extension StringProtocol {
     if let isBefore = isBefore ?? nil { return isBefore }
     return utf8.lexicographicallyPrecedes(other.utf8)
   }
+}
+
+extension [String] {
+  /// Returns the strings in the order of their UTF-8 bytes. Cost: O(n log n).
+  ///
+  /// Within a generic function, which is not specialized for other modules, sorting takes four times as long.
+  package func sortedByBytes() -> [String] { sorted { $0.precedesInBytes($1) } }
 }
