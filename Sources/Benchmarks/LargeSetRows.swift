@@ -26,6 +26,7 @@ private final class Account: ModelObject {
   @Property var balance = 0
   @Property var note = ""
   @Property var next: Account?
+  @Property var parts: ModelArray<Account> = []
 }
 
 /// A server with a scope of a schema, and one session.
@@ -37,6 +38,7 @@ private final class LargeSetWorld {
     case changes = "100,000 changes"
     case removals = "100,000 removals"
     case chain = "a chain of 100,000 models"
+    case moves = "10,000 moves within a chain"
     case entries = "an addition to 100,000 entries"
     case values = "a dictionary of 900,000 keys"
   }
@@ -83,36 +85,25 @@ private final class LargeSetWorld {
       }
     }
     server.host(content)
-    server.opened(1, params: [:], now: .zero)
-    receive(#"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2}"#)
-    receive(#"{"type":"ScopeFetch","index":1,"name":"Ledger"}"#)
-  }
-
-  private func receive(_ text: String) {
-    let frame = Array(text.utf8)
-    server.received(
-      [.frame(.init(messages: Message.frame(frame), isArray: false, size: frame.count))],
-      on: 1, now: .zero)
+    server.beginSession(fetching: "Ledger")
   }
 
   /// Returns the longest step of a change set, in milliseconds.
   func measure() -> Double {
     let uuids = (0..<Self.count).map { _ in UUID() }
-    if kind == .changes || kind == .removals { _ = longestStep(of: additions(uuids)) }
+    switch kind {
+    case .changes, .removals: _ = longestStep(of: additions(uuids))
+    case .moves: _ = longestStep(of: chain(uuids.prefix(10_000), with: uuids.suffix(10_000)))
+    default: break
+    }
     return longestStep(of: fragments(uuids))
   }
 
   private func longestStep(of fragments: [SyncFragment]) -> Double {
     let sequence = server.positions.first?.sequence ?? 0
-    var message = Message.scopeSync(ScopeSync(scopeIndex: 0, fragments: fragments))
-    message.index = nextIndex
-    nextIndex += 1
     let clock = ContinuousClock()
-    var longest = clock.measure {
-      server.received(
-        [.frame(.init(messages: .success([.success(message)]), isArray: false, size: 100))],
-        on: 1, now: .zero)
-    }
+    var longest = clock.measure { server.submit(fragments, index: nextIndex) }
+    nextIndex += 1
     while turns > 0 {
       turns -= 1
       longest = max(longest, clock.measure { server.judge(now: .zero) })
@@ -129,13 +120,15 @@ private final class LargeSetWorld {
         SyncFragment(.change, uuid: $0, className: "Account", properties: ["balance": 2])
       }
     case .removals: return [ledger(["accounts": uuids.map { .remove($0) }])]
-    case .chain:
-      let first = ledger([:], ["first": .string(uuids[0].wireText)])
-      return [first]
-        + uuids.indices.map { at in
-          addition(
-            uuids[at], at + 1 < uuids.count ? ["next": .string(uuids[at + 1].wireText)] : [:])
-        }
+    case .chain: return chain(uuids[...], with: [])
+    case .moves:
+      // Each part goes to the account before.
+      let (accounts, parts) = (uuids.prefix(10_000), uuids.suffix(10_000))
+      return zip(accounts, zip(parts, parts.dropFirst() + parts.prefix(1))).map { account, parts in
+        SyncFragment(
+          .change, uuid: account, className: "Account", properties: [:],
+          operations: ["parts": [.remove(parts.0), .insert(parts.1, .end)]])
+      }
     case .entries:
       let names = uuids.enumerated().map { at, uuid in
         ("names/\(at)", JSONValue.string(uuid.wireText))
@@ -145,6 +138,19 @@ private final class LargeSetWorld {
       let counts = (0..<900_000).map { ("\($0)", JSONValue.integer(Int64($0))) }
       return [ledger([:], ["counts": .object(JSONObject(counts))])]
     }
+  }
+
+  /// Adds models each of which holds the next one, and a part where there are parts.
+  private func chain(_ uuids: ArraySlice<UUID>, with parts: ArraySlice<UUID>) -> [SyncFragment] {
+    let links = zip(uuids, uuids.dropFirst().map { Optional($0) } + [nil])
+    let accounts = zip(links, parts.map { Optional($0) } + uuids.map { _ in nil }).map {
+      var properties = JSONObject()
+      if let next = $0.1 { properties["next"] = .string(next.wireText) }
+      if let part = $1 { properties["parts"] = .array([.string(part.wireText)]) }
+      return addition($0.0, properties)
+    }
+    return [ledger([:], ["first": .string(uuids.first!.wireText)])] + accounts
+      + parts.map { addition($0) }
   }
 
   private func additions(_ uuids: [UUID]) -> [SyncFragment] {

@@ -59,27 +59,12 @@ private final class RuleWorld {
       }
     }
     server.host(scope)
-    server.opened(1, params: [:], now: .zero)
-    receive(#"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2}"#)
-    receive(#"{"type":"ScopeFetch","index":1,"name":"Canvas"}"#)
-  }
-
-  private func receive(_ text: String) {
-    let frame = Array(text.utf8)
-    server.received(
-      [
-        .frame(
-          .init(messages: Message.frame(frame), isArray: false, size: frame.count))
-      ], on: 1, now: .zero)
+    server.beginSession(fetching: "Canvas")
   }
 
   private func submit(_ fragments: [SyncFragment]) {
-    var message = Message.scopeSync(ScopeSync(scopeIndex: 0, fragments: fragments))
-    message.index = nextIndex
+    server.submit(fragments, index: nextIndex)
     nextIndex += 1
-    server.received(
-      [.frame(.init(messages: .success([.success(message)]), isArray: false, size: 100))], on: 1,
-      now: .zero)
   }
 
   /// Returns the nanoseconds for each difference.

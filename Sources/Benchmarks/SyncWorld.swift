@@ -222,3 +222,32 @@ extension ServerEngine.Hooks {
       }, random: { 0.5 })
   }
 }
+
+/// One session of version 2, without a connection.
+extension ServerEngine {
+  /// Opens the session, and fetches a scope.
+  func beginSession(fetching scope: String) {
+    opened(1, params: [:], now: .zero)
+    receive(#"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2}"#)
+    receive(#"{"type":"ScopeFetch","index":1,"name":"\#(scope)"}"#)
+  }
+
+  private func receive(_ text: String) {
+    let frame = Array(text.utf8)
+    receive(Message.frame(frame), size: frame.count)
+  }
+
+  /// Submits a change set in message `index`, which is decoded already; the first one has index 2.
+  func submit(_ fragments: [SyncFragment], index: Int) {
+    var message = Message.scopeSync(ScopeSync(scopeIndex: 0, fragments: fragments))
+    message.index = index
+    receive(.success([.success(message)]), size: 100)
+  }
+
+  private func receive(
+    _ messages: Result<[Result<Message, MessageError>], FrameError>, size: Int
+  ) {
+    received(
+      [.frame(.init(messages: messages, isArray: false, size: size))], on: 1, now: .zero)
+  }
+}
