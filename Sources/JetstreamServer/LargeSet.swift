@@ -3,8 +3,9 @@ import Jetstream
 
 /// A large change set, which is judged in slices between which others have their turn.
 ///
-/// The slices find reasons to reject fragments. If they leave nothing, that is the decision. Otherwise, the rest is judged in
-/// one piece, as the scope is by then: so nothing is accepted that was only permitted before.
+/// The slices find reasons to reject fragments. If they leave nothing, that is the decision. So it is if nothing has changed the
+/// scope meanwhile. Otherwise, the rest is judged in one piece, as the scope is by then: so nothing is accepted that was only
+/// permitted before.
 final class LargeSet: UndecidedSet {
   /// The JSON text of the fragments, if it was made.
   let text: FragmentsText?
@@ -21,6 +22,8 @@ final class LargeSet: UndecidedSet {
   private var isOutdated = false
   /// The number of times that the judgement has begun again for that.
   private var restarts = 0
+  /// The state of the scope when the judgement began; nil if what the slices accept has to be judged again in any case.
+  private var basis: ScopeHost.Basis?
 
   init(
     _ sync: ScopeSync, as text: FragmentsText?, checksum: UInt32,
@@ -30,6 +33,8 @@ final class LargeSet: UndecidedSet {
     bytes = text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize }
     judgement = Judgement(
       of: sync.fragments, isAtomic: sync.atomic == true, by: submitter, in: subscription.host)
+    // What other clients may have missed changes with what they are told.
+    basis = submitter.rebases ? subscription.host.basis : nil
     super.init(sync, checksum: checksum, submitter, subscription)
   }
 
@@ -53,6 +58,10 @@ final class LargeSet: UndecidedSet {
     case rejected(ScopeHost.Draft)
     /// Some may be accepted; what the judgement has found holds.
     case open(Judgement)
+    /// Some are accepted: the scope is as it was when they were judged.
+    case accepted(ScopeHost.Draft, objections: [Int: WireError])
+
+    var isRejection: Bool { if case .rejected = self { true } else { false } }
   }
 
   /// Judges the next slice. Returns nil unless it was the last one.
@@ -62,6 +71,7 @@ final class LargeSet: UndecidedSet {
       isOutdated = false
       restarts += 1
       judgement.restart()
+      if basis != nil { basis = host.basis }
       if restarts > Self.mostRestarts { return .open(judgement) }
     }
     var budget = WorkBudget(amount)
@@ -78,6 +88,9 @@ final class LargeSet: UndecidedSet {
         replies: draft.replies)
       (rejected.isRejected, rejected.problems) = (draft.isRejected, draft.problems)
       return .rejected(rejected)
+    }
+    if basis != nil, basis == host.basis {
+      return .accepted(draft, objections: judgement.objections)
     }
     judgement.restart()
     return .open(judgement)

@@ -45,7 +45,10 @@ extension ScopeHost {
   private func broughtBack(
     by effective: [SyncFragment]
   ) -> (models: [any HostedModel], unknown: [SyncFragment]) {
-    let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
+    var added = Set<UUID>(minimumCapacity: effective.count)
+    for at in effective.indices where effective[at].kind == .add {
+      added.insert(effective[at].uuid)
+    }
     let models = passage.arrived
       .filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
       .sorted { $0.uuid < $1.uuid }

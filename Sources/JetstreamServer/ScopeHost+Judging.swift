@@ -18,6 +18,19 @@ extension ScopeHost {
     return rest(of: judgement, by: submitter)
   }
 
+  /// The state of a scope that change sets alone change. As long as two are equal, each judgement finds the same again.
+  struct Basis: Equatable {
+    private let sequence: Int
+    private let memory: Int
+
+    fileprivate init(_ host: ScopeHost) {
+      (sequence, memory) = (host.sequence, host.tombstones.revision)
+    }
+  }
+
+  /// The state of the scope; nil if code of the app changes its models.
+  var basis: Basis? { content.changesBySetsAlone ? Basis(self) : nil }
+
   /// Brings a judgement to its end.
   func rest(of judgement: consuming Judgement, by submitter: Submitter) -> Draft {
     var budget = WorkBudget.unlimited

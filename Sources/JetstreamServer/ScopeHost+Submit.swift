@@ -81,7 +81,7 @@ extension ScopeHost {
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
       text: isUnchanged && hasSameText(done, fragments) ? text : nil,
       whole: audience.needsValues ? broadcast(of: effective, asValues: true) : nil,
-      newcomers: tombstones.takeNewcomers(among: done),
+      newcomers: takeNewcomers(among: done),
       replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
     append(item)
     result.item = item

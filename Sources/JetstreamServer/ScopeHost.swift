@@ -217,7 +217,7 @@ final class ScopeHost: ContentHost, ContentMemory {
       sequence: sequence, author: isOfCall ? committing?.author : nil, origin: origin,
       fragments: sealed.set.fragments,
       whole: audience.needsValues ? sealed.whole.fragments : nil,
-      newcomers: tombstones.takeNewcomers(among: sealed.set.fragments))
+      newcomers: takeNewcomers(among: sealed.set.fragments))
     append(item)
     twin?.localChange(sealed, of: self)
     if isOfCall {
@@ -227,6 +227,13 @@ final class ScopeHost: ContentHost, ContentMemory {
     } else {
       onLocalChanges?(item, sealed.set)
     }
+  }
+
+  /// Returns the models that a change set adds and that no session had before: none if no session needs to know.
+  func takeNewcomers(among fragments: [SyncFragment]) -> Set<UUID> {
+    if audience.needsValues { return tombstones.takeNewcomers(among: fragments) }
+    tombstones.forgetRevived()
+    return []
   }
 
   /// Notes which models operations have inserted into collections and removed from them.

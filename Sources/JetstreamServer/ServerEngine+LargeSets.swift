@@ -93,13 +93,13 @@ extension ServerEngine {
     if set.isReadOnly || set.session?.subscriptions.access.isReadOnly(host) == true {
       return .rejected(.readOnly)
     }
+    // Others may have filled the scope, or the memory, meanwhile.
+    let limit = findings.isRejection ? nil : limit(exceededBy: set.sync, of: set.bytes, in: host)
+    if let limit { return .rejected(reached(limit)) }
     switch findings {
     case .rejected(let draft): return .judged(draft, objections: [:])
+    case .accepted(let draft, let objections): return .judged(draft, objections: objections)
     case .open(let judgement):
-      // Others may have filled the scope meanwhile.
-      if let limit = limit(exceededBy: set.sync, of: set.bytes, in: host) {
-        return .rejected(reached(limit))
-      }
       let objections = judgement.objections
       return .judged(
         host.rest(of: judgement, by: set.currentSubmitter), objections: objections)

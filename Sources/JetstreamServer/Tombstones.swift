@@ -18,6 +18,8 @@ struct Tombstones {
   private(set) var revived: Set<UUID> = []
   /// The horizon of the last call of ``forget(upTo:)``; nil before it.
   private var horizon: Int?
+  /// The number of changes that no sequence tells of: something was forgotten, or an addition was rejected.
+  private(set) var revision = 0
 
   /// Notes a model that leaves with a change set.
   mutating func note(_ model: any HostedModel, leftAt sequence: Int) {
@@ -36,7 +38,11 @@ struct Tombstones {
   /// until now are known to all.
   mutating func takeNewcomers(among fragments: [SyncFragment]) -> Set<UUID> {
     defer { revived = [] }
-    return Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid)).subtracting(revived)
+    var result: Set<UUID> = []
+    for at in fragments.indices where fragments[at].kind == .add {
+      result.insert(fragments[at].uuid)
+    }
+    return revived.isEmpty ? result : result.subtracting(revived)
   }
 
   /// Forgets which models have come back: no session has seen what a history tells.
@@ -52,12 +58,17 @@ struct Tombstones {
   ///
   /// - Parameter sequence: the sequence up to which a rejection is remembered.
   mutating func note(addition uuid: UUID, isRejected: Bool, upTo sequence: Int) {
+    revision += 1
     if isRejected, rejected.count >= Self.rejectedLimit { rejected = [:] }
     rejected[uuid] = isRejected ? sequence : nil
   }
 
   /// Forgets which additions were rejected: no session has sent fragments that refer to them.
-  mutating func forgetRejected() { if !rejected.isEmpty { rejected = [:] } }
+  mutating func forgetRejected() {
+    if rejected.isEmpty { return }
+    revision += 1
+    rejected = [:]
+  }
 
   /// Notes a change of a collection that names it as a whole.
   mutating func note(
@@ -83,6 +94,7 @@ struct Tombstones {
   mutating func forget(upTo horizon: Int) -> Bool {
     guard horizon != self.horizon else { return false }
     self.horizon = horizon
+    if !rejected.isEmpty || !models.isEmpty || !elements.isEmpty { revision += 1 }
     if !rejected.isEmpty { rejected = rejected.filter { $0.value > horizon } }
     if !models.isEmpty { models = models.filter { $0.value.sequence > horizon } }
     for (key, var history) in elements {

@@ -83,6 +83,8 @@ final class InMemoryWorld {
   /// The date that the server knows; nil for a server without a calendar.
   var date: Date?
   var moreScopes: [String: Scope] = [:]
+  /// The scopes that are hosted from a schema.
+  var rows: [String: RowsContent] = [:]
   /// Served in place of ``scope``, for models of other classes.
   var replaced: Scope?
   /// Session, name and params of each fetch.
@@ -120,6 +122,7 @@ final class InMemoryWorld {
         if let replaced, name == replaced.name { return .success(replaced) }
         if name == scope.name { return .success(scope) }
         if let other = moreScopes[name] { return .success(other) }
+        if let content = rows[name] { return .success(content) }
         return .failure(.rejected("There is no scope \(name)"))
       },
       report: { [unowned self] in log.append("\($0)") },

@@ -212,6 +212,7 @@ struct FragmentSource {
       let host = ScopeHost(
         content: content, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
       try host.restore(history)
+      host.audience.valueSessions = 1
       let result = host.submit(
         coming, isAtomic: false,
         by: ScopeHost.Submitter(session: 1, proven: 4, rebases: false, missed: .init()))

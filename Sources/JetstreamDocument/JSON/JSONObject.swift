@@ -98,7 +98,9 @@ public struct JSONObject: Sendable {
 
   private mutating func reindex() {
     var positions: [String: Int] = [:]
-    positions.reserveCapacity(members.count)
+    // For as many members as there is room for, if more room was reserved than growing would have made.
+    positions.reserveCapacity(
+      members.capacity > 2 * members.count ? members.capacity : members.count)
     for (position, member) in members.enumerated() { positions[member.key] = position }
     self.positions = positions
   }

@@ -151,6 +151,9 @@ package final class Document {
   /// Takes a row in. The caller tells its children that it holds them.
   func insert(_ row: Row) { rows.insert(row) }
 
+  /// Makes room for a number of rows more.
+  func reserve(_ additional: Int) { rows.reserve(additional) }
+
   /// Takes a row out. The caller tells its children that it no longer holds them.
   func remove(_ row: Row) { rows.remove(row.uuid) }
 

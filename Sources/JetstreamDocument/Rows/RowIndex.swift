@@ -11,7 +11,10 @@ struct RowIndex {
   /// The hashes of the entries; 0 is an empty slot.
   private var hashes: ContiguousArray<UInt32> = []
   private var rows: ContiguousArray<Row?> = []
-  private let hash = UUIDHash()
+  private static let hash = UUIDHash()
+
+  /// Makes an empty table.
+  init() {}
 
   /// Makes a table of one row.
   init(_ row: Row) { insert(row) }
@@ -32,9 +35,18 @@ struct RowIndex {
       rows[slot] = row
       return
     }
-    if (count + 1) * 4 > hashes.count * 3 { grow() }
+    if (count + 1) * 4 > hashes.count * 3 {
+      resize(to: max(16, hashes.count + hashes.count / 2))
+    }
     place(row, mark)
     count += 1
+  }
+
+  /// Makes room for a number of rows more. A table that would grow no more than once for them is left as it is: otherwise
+  /// each call could cost O(n) in all rows.
+  mutating func reserve(_ additional: Int) {
+    let slots = (count + additional) * 4 / 3 + 1
+    if slots > hashes.count, additional > count / 2 { resize(to: max(16, slots)) }
   }
 
   /// Removes the row of the model with this UUID, if there is one. Cost: O(1).
@@ -87,7 +99,7 @@ struct RowIndex {
 
   /// Returns the hash of a UUID as it is kept, which is never 0. The top bits say where the entry belongs.
   @inline(__always)
-  private func mark(_ uuid: UUID) -> UInt32 { hash(uuid) | 1 }
+  private func mark(_ uuid: UUID) -> UInt32 { Self.hash(uuid) | 1 }
 
   /// Returns the slot where an entry belongs: the hash as a fraction of the table.
   @inline(__always)
@@ -123,9 +135,8 @@ struct RowIndex {
     rows[slot] = row
   }
 
-  private mutating func grow() {
+  private mutating func resize(to size: Int) {
     let old = (hashes, rows)
-    let size = max(16, hashes.count + hashes.count / 2)
     precondition(size < 1 << 31, "A document cannot hold more than a billion models.")
     hashes = ContiguousArray(repeating: 0, count: size)
     rows = ContiguousArray(repeating: nil, count: size)

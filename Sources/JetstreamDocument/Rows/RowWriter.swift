@@ -6,10 +6,10 @@ struct RowWriter {
   /// Finds rows that have left and may come back.
   let known: (UUID) -> Row?
   private(set) var outcome = Document.Outcome()
-  /// The rows that the fragments add, until the root leads to them.
-  private var created: [UUID: Row] = [:]
-  /// The added rows that a property has held.
-  private var referenced: Set<UUID> = []
+  /// The rows that the fragments add.
+  private var created = RowIndex()
+  /// Those of them that a property has held.
+  private var referenced = RowIndex()
   /// The rows that a property has let go of.
   private var suspects: [Row] = []
 
@@ -19,19 +19,18 @@ struct RowWriter {
   }
 
   mutating func write(_ fragments: [SyncFragment]) {
-    for (at, fragment) in fragments.enumerated() where fragment.kind == .add { make(fragment, at) }
-    for (at, fragment) in fragments.enumerated() where fragment.kind == .add {
-      write(fragment, at)
-    }
-    for (at, fragment) in fragments.enumerated() where fragment.kind == .change {
-      write(fragment, at)
-    }
+    let additions = fragments.indices.filter { fragments[$0].kind == .add }
+    created.reserve(additions.count)
+    for at in additions { make(fragments[at], at) }
+    referenced.reserve(created.count)
+    document.reserve(created.count)
+    for at in additions { write(fragments[at], at) }
+    for at in fragments.indices where fragments[at].kind == .change { write(fragments[at], at) }
     letGo()
-    for (at, fragment) in fragments.enumerated() where fragment.kind == .add {
-      guard let row = created[fragment.uuid], !document.has(row),
-        !referenced.contains(fragment.uuid)
-      else { continue }
-      fail(at, .noParent(className: fragment.className, model: fragment.uuid))
+    for at in additions {
+      let uuid = fragments[at].uuid
+      guard let row = created[uuid], !document.has(row), referenced[uuid] == nil else { continue }
+      fail(at, .noParent(className: fragments[at].className, model: uuid))
     }
   }
 
@@ -47,7 +46,7 @@ struct RowWriter {
     guard let schema = document.schema[fragment.className] else {
       return fail(at, .unknownClass(className: fragment.className, model: fragment.uuid))
     }
-    created[fragment.uuid] = Row.make(schema, fragment.uuid)
+    created.insert(Row.make(schema, fragment.uuid))
   }
 
   private mutating func write(_ fragment: SyncFragment, _ at: Int) {
@@ -183,7 +182,7 @@ struct RowWriter {
       fail(at, invalid(property, row))
       return nil
     }
-    if created[uuid] != nil { referenced.insert(uuid) }
+    if created[uuid] != nil { referenced.insert(child) }
     return child
   }
 

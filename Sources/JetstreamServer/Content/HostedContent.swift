@@ -74,6 +74,8 @@ package protocol HostedContent: AnyObject {
   /// Returns all models: the root as a change, first, then the others, depth first.
   func sharedState() -> [SyncFragment]
 
+  /// True if nothing but change sets changes the content: no code of the app has its models.
+  var changesBySetsAlone: Bool { get }
   /// True if a class that the content knows has a property whose values are unique in a collection.
   var hasUnique: Bool { get }
   /// Returns a class that the content knows.
@@ -141,6 +143,7 @@ package protocol HostedContent: AnyObject {
 }
 
 extension HostedContent {
+  package var changesBySetsAlone: Bool { false }
   package var canModify: Bool { true }
   package func modify(_ set: ChangeSet, _ body: (ModelObject) throws -> Void) throws {
     throw WireError.couldNotApplySync(reason: "the scope is served without its models")

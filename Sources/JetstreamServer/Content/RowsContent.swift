@@ -81,6 +81,8 @@ package final class RowsContent: HostedContent {
 
   package func sharedState() -> [SyncFragment] { document.fullState() }
 
+  package var changesBySetsAlone: Bool { true }
+
   package var hasUnique: Bool { document.schema.hasUnique }
 
   package func schema(named wireName: String) -> ClassSchema? { document.schema[wireName] }

@@ -16,6 +16,7 @@ struct RowIndexTests {
     var index = RowIndex(first)
     var expected = [uuids[0]: first]
     for step in 0..<6_000 {
+      if step % 500 == 0 { index.reserve(Int.random(in: 0..<900, using: &generator)) }
       let uuid = uuids.randomElement(using: &generator)!
       // Waves, so that the table is now nearly empty and now full.
       if Int.random(in: 0..<600, using: &generator) < (step / 1_000 % 2 == 0 ? 450 : 150) {
