@@ -221,22 +221,25 @@ struct FragmentValidator {
   private mutating func checkValues(_ part: Range<Int>) {
     for at in part {
       guard let entry = accepted[at] else { continue }
-      let fragment = fragments[at]
-      if let key = fragment.operations.first?.key, !takesOperations {
-        reject(at, "Operations at '\(key)', which this version of the protocol does not have")
-        continue
+      // Reads fragments where they stand: each copy would be retained and released for nothing.
+      let (kind, properties) = (fragments[at].kind, fragments[at].properties)
+      if !fragments[at].operations.isEmpty {
+        if !takesOperations, let key = fragments[at].operations.first?.key {
+          reject(at, "Operations at '\(key)', which this version of the protocol does not have")
+          continue
+        }
+        if let problem = problem(with: fragments[at].operations, of: fragments[at], entry.schema) {
+          reject(at, problem)
+          continue
+        }
+        accepted[at]!.operations = fragments[at].operations
       }
-      if let problem = problem(with: fragment.operations, of: fragment, entry.schema) {
-        reject(at, problem)
-        continue
-      }
-      accepted[at]!.operations = fragment.operations
-      if unknown == .keep, let problem = sizeProblem(of: fragment, schema: entry.schema) {
+      if unknown == .keep, let problem = sizeProblem(of: fragments[at], schema: entry.schema) {
         reject(at, problem)
         continue
       }
       var leftOut: Set<String> = []
-      for (key, value) in fragment.properties {
+      for (key, value) in properties {
         let found = entry.schema?[wireName: key]
         guard let property = found, property.isSynced else {
           guard unknown == .keep else {
@@ -253,12 +256,13 @@ struct FragmentValidator {
         }
         // Old peers name every property in an addition, with null where they have no value.
         let problem = problem(of: value, for: property)
-        if fragment.kind == .add, value == .null, !takesOperations || problem != nil {
+        if kind == .add, value == .null, !takesOperations || problem != nil {
           leftOut.insert(key)
           continue
         }
         if let problem =
-          problem ?? mergeProblem(of: value, in: fragment, for: property).map({ Problem($0) })
+          problem
+          ?? mergeProblem(of: value, inFragment: at, for: property).map({ Problem($0) })
         {
           reject(at, problem)
           break
@@ -267,9 +271,9 @@ struct FragmentValidator {
       if errors[at] != nil { continue }
       accepted[at]!.properties =
         leftOut.isEmpty
-        ? fragment.properties
+        ? properties
         : JSONObject(
-          fragment.properties.filter { !leftOut.contains($0.key) }.map { ($0.key, $0.value) })
+          properties.filter { !leftOut.contains($0.key) }.map { ($0.key, $0.value) })
     }
   }
 

@@ -30,7 +30,7 @@ final class LargeSet: UndecidedSet {
     _ submitter: ScopeHost.Submitter, _ subscription: Subscription
   ) {
     self.text = text
-    bytes = text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize }
+    bytes = text?.bytes.count ?? sync.fragments.roughSize
     judgement = Judgement(
       of: sync.fragments, isAtomic: sync.atomic == true, by: submitter, in: subscription.host)
     // What other clients may have missed changes with what they are told.

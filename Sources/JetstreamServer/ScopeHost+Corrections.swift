@@ -26,14 +26,14 @@ extension ScopeHost {
       result = models.map(addition) + unknown
     }
     result.reserveCapacity(result.count + effective.count)
-    for fragment in effective {
-      if let model = content.sharedModel(fragment.uuid) {
+    for at in effective.indices {
+      if let model = content.sharedModel(effective[at].uuid) {
         result.append(
           SyncFragment(
-            fragment.kind, uuid: fragment.uuid, className: model.wireClassName,
-            properties: currentValues(of: fragment, in: model, asValues: asValues),
-            operations: asValues ? [:] : fragment.operations))
-      } else if unknown == .keep, let kept = currentValues(ofUnknown: fragment) {
+            effective[at].kind, uuid: effective[at].uuid, className: model.wireClassName,
+            properties: currentValues(of: effective[at], in: model, asValues: asValues),
+            operations: asValues ? [:] : effective[at].operations))
+      } else if unknown == .keep, let kept = currentValues(ofUnknown: effective[at]) {
         result.append(kept)
       }
     }

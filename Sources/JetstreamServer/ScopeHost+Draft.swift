@@ -47,24 +47,21 @@ extension ScopeHost {
     let (fragments, errors) = (check.fragments, check.errors)
     for at in part where errors[at] == nil {
       guard let entry = check.accepted[at] else { continue }
-      let fragment = fragments[at]
-      var applied = fragment
+      // The fragments are read where they stand: each copy is retained field by field.
+      let (kind, uuid, bases) = (fragments[at].kind, fragments[at].uuid, fragments[at].bases)
+      var applied = fragments[at]
       applied.properties = entry.properties
-      applied.bases = fragment.kind == .add ? [:] : fragment.bases
-      if submitter.usesOperations, fragment.kind == .add,
-        let model = content.sharedModel(fragment.uuid)
-      {
-        nameKnownEntries(in: &applied, entry.schema, known: fragment.bases)
-        applied = addedAgain(applied, model, known: fragment.bases)
-      } else if submitter.usesOperations, fragment.kind == .add,
-        let model = departed(fragment.uuid)
-      {
+      if kind == .add { applied.bases = [:] }
+      if submitter.usesOperations, kind == .add, let model = content.sharedModel(uuid) {
+        nameKnownEntries(in: &applied, entry.schema, known: bases)
+        applied = addedAgain(applied, model, known: bases)
+      } else if submitter.usesOperations, kind == .add, let model = departed(uuid) {
         for (key, value) in entry.properties {
-          applied.properties[key] = putBack(value, key, of: model, known: fragment.bases)
+          applied.properties[key] = putBack(value, key, of: model, known: bases)
         }
-      } else if let model = content.sharedModel(fragment.uuid) {
+      } else if let model = content.sharedModel(uuid) {
         for (key, value) in entry.properties {
-          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          let name = PropertyKey(uuid: uuid, name: key)
           guard let property = entry.schema?[wireName: key] else {
             applied.properties[key] = unknownMerged(value, name, submitter, &draft.before)
             continue
@@ -76,23 +73,23 @@ extension ScopeHost {
           if property.isCollection {
             applied.properties[key] = merged(
               value, model.currentJSON(of: property), name, submitter)
-          } else if let base = fragment.bases[key] {
+          } else if let base = bases[key] {
             applied.properties[key] = property.merged(
               value, onto: model.currentJSON(of: property), base: base)
           }
         }
-      } else if let kept = check.keptModel(fragment.uuid) {
+      } else if let kept = check.keptModel(uuid) {
         for (key, value) in entry.properties {
-          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          let name = PropertyKey(uuid: uuid, name: key)
           applied.properties[key] = unknownMerged(value, name, submitter, &draft.before)
         }
-        if fragment.kind == .add {
+        if kind == .add {
           applied.properties = JSONObject(
             (Array(kept.properties) + Array(applied.properties)).map { ($0.key, $0.value) })
         }
       }
-      if fragment.kind == .add, let model = departed(fragment.uuid) {
-        nameEntries(of: model, in: &applied, known: submitter.usesOperations ? fragment.bases : [:])
+      if kind == .add, let model = departed(uuid) {
+        nameEntries(of: model, in: &applied, known: submitter.usesOperations ? bases : [:])
       }
       draft.effective.append(applied)
       draft.positions.append(at)
@@ -105,8 +102,11 @@ extension ScopeHost {
   ) {
     draft.accepted = draft.positions
     if submitter.usesOperations {
-      let lost = lostMoves(
-        draft.effective, rejected: draft.errors.keys.map { check.fragments[$0] })
+      // A closure with the whole check would copy all of it.
+      let rejected =
+        draft.errors.isEmpty
+        ? [] : draft.errors.keys.map { [fragments = check.fragments] in fragments[$0] }
+      let lost = lostMoves(draft.effective, rejected: rejected)
       if isAtomic, !lost.isEmpty {
         let error = error(of: lost, in: draft.effective)
         draft.replies[draft.positions[error.at]].error = error.error

@@ -79,7 +79,7 @@ extension ScopeHost {
     let isUnchanged = submitter.usesOperations && isSame(done, accepted)
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
-      text: isUnchanged && hasSameText(done, fragments) ? text : nil,
+      text: text != nil && isUnchanged && hasSameText(done, fragments) ? text : nil,
       whole: audience.needsValues ? broadcast(of: effective, asValues: true) : nil,
       newcomers: takeNewcomers(among: done),
       replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
@@ -104,13 +104,15 @@ extension ScopeHost {
   /// property's type reads it, such as a rounded number, is sent back to its writer: replicas are equal byte for byte.
   private func isSame(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
     guard done.count == submitted.count else { return false }
-    return zip(done, submitted).allSatisfy { done, submitted in
-      guard done.uuid == submitted.uuid, done.kind == submitted.kind,
-        done.operations == submitted.operations,
-        done.properties.count == submitted.properties.count
+    // The fragments are read where they stand: each copy is retained field by field.
+    return done.indices.allSatisfy { at in
+      guard done[at].uuid == submitted[at].uuid, done[at].kind == submitted[at].kind,
+        done[at].operations == submitted[at].operations,
+        done[at].properties.count == submitted[at].properties.count
       else { return false }
-      return done.properties.members.allSatisfy { member in
-        submitted.properties[member.key]?.isWritten(as: member.value) ?? false
+      let values = submitted[at].properties
+      return done[at].properties.members.allSatisfy { member in
+        values[member.key]?.isWritten(as: member.value) ?? false
       }
     }
   }
@@ -119,10 +121,11 @@ extension ScopeHost {
   /// and have the same text.
   private func hasSameText(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
     guard done.count == submitted.count else { return false }
-    return zip(done, submitted).allSatisfy { done, submitted in
-      submitted.bases.isEmpty && done.className.utf8.elementsEqual(submitted.className.utf8)
-        && zip(done.properties.members, submitted.properties.members).allSatisfy {
-          $0.key.utf8.elementsEqual($1.key.utf8) && !$0.value.hasObject
+    return done.indices.allSatisfy { at in
+      submitted[at].bases.isEmpty
+        && done[at].className.hasSameBytes(as: submitted[at].className)
+        && zip(done[at].properties.members, submitted[at].properties.members).allSatisfy {
+          $0.key.hasSameBytes(as: $1.key) && !$0.value.hasObject
         }
     }
   }

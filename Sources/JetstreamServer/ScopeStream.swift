@@ -169,6 +169,6 @@ package struct ScopeStream {
 extension StreamItem {
   /// The approximate size of the change set in bytes.
   var roughSize: Int {
-    fragments.reduce(0) { $0 + $1.roughSize } + (whole ?? []).reduce(0) { $0 + $1.roughSize }
+    fragments.roughSize + (whole?.roughSize ?? 0)
   }
 }

@@ -77,7 +77,7 @@ extension ServerEngine {
     let changes = call.sync.arguments == nil ? call.sync.fragments : nil
     if changes != nil {
       // Others may have filled the scope since the call has begun.
-      let bytes = call.sync.fragments.reduce(0) { $0 + $1.roughSize }
+      let bytes = call.sync.fragments.roughSize
       if let limit = limit(exceededBy: call.sync, of: bytes, in: host) { throw reached(limit) }
       submitter.room = room(in: host)
     }

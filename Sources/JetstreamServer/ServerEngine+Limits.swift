@@ -163,7 +163,7 @@ extension ServerEngine {
   ) -> WireError? {
     if session.subscriptions.access.isReadOnly(host) { return .readOnly }
     let bytes =
-      (text?.bytes.count ?? sync.fragments.reduce(0) { $0 + $1.roughSize })
+      (text?.bytes.count ?? sync.fragments.roughSize)
       + (sync.arguments?.roughSize ?? 0)
     if let pause = host.audience.rates?.charge(bytes: bytes, at: now, hooks.limitReached) {
       session.traffic.load.pause = max(session.traffic.load.pause, pause)

@@ -29,7 +29,7 @@ extension ServerEngine {
     var fragments = host.content.fragments(whereNot: difference.parts)
     // If that is too much, send nothing: a client that is still different fetches the scope again, which comes in
     // parts.
-    if fragments.reduce(0, { $0 + $1.roughSize }) > configuration.frameBytes { fragments = [] }
+    if fragments.roughSize > configuration.frameBytes { fragments = [] }
     let count = fragments.count
     hooks.report(
       Diagnostic(

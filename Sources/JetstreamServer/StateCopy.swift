@@ -13,7 +13,7 @@ final class StatePart {
 
   init(_ fragments: [SyncFragment]) {
     self.fragments = fragments
-    bytes = fragments.reduce(0) { $0 + $1.roughSize }
+    bytes = fragments.roughSize
   }
 
   /// Joins other parts. Has the text alone, since a copy of the fragments costs as much as one of the text. Cost: O(size of

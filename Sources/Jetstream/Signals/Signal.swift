@@ -11,7 +11,12 @@
 /// one isolation domain.
 public final class Signal<Payload> {
   // Changed only while no other code runs: removed listeners are released after the access.
-  @exclusivity(unchecked) private var listeners: [Listener] = []
+  @exclusivity(unchecked) private var listeners: [Listener] = [] {
+    didSet { listenerCount = listeners.count }
+  }
+  /// The number of listeners. A number of its own: other targets would ask the array by way of its generic type, which costs
+  /// as much as hundreds of instructions.
+  private(set) var listenerCount = 0
   private var schedule = PruneSchedule()
   /// Called when the first listener is added.
   var whenListened: (() -> Void)?
@@ -21,13 +26,10 @@ public final class Signal<Payload> {
 
   /// True while the signal has listeners. A listener whose observer was released may count until
   /// the next ``fire(_:)``.
-  package var hasListeners: Bool { !listeners.isEmpty }
+  package var hasListeners: Bool { listenerCount > 0 }
 
   /// True if the signal has exactly one listener.
-  var hasOneListener: Bool { listeners.count == 1 }
-
-  /// The number of listeners, for tests.
-  var listenerCount: Int { listeners.count }
+  var hasOneListener: Bool { listenerCount == 1 }
 
   /// Calls `handler` with the observer and each payload that `filter` lets through, until the
   /// observer is released or the token is cancelled.

@@ -115,7 +115,7 @@ package struct OwnWrites {
   }
 
   private static func size(of set: ChangeSet) -> Int {
-    set.fragments.reduce(0) { $0 + $1.roughSize }
+    set.fragments.roughSize
   }
 
   /// The number of change sets that are kept; for tests.

@@ -98,9 +98,9 @@ extension Replica.Incoming {
   fileprivate var roughSize: Int {
     switch self {
     case .sync(let fragments, _, _, _), .repair(let fragments, _), .state(let fragments, _, _, _):
-      fragments.reduce(0) { $0 + $1.roughSize }
+      fragments.roughSize
     case .reply(_, let replies, _, let effective, _):
-      replies.count * 16 + (effective ?? []).reduce(0) { $0 + $1.roughSize }
+      replies.count * 16 + (effective?.roughSize ?? 0)
     case .standing: 0
     }
   }

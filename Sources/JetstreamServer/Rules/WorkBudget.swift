@@ -44,7 +44,9 @@ struct WorkBudget {
 }
 
 extension SyncFragment {
-  /// The number of operations and of elements of arrays, and one for the fragment.
+  /// The number of operations and of elements of arrays, and one for the fragment. Inlined, so that no fragment of an array is
+  /// copied for it.
+  @inline(__always)
   var size: Int {
     var result = 1
     for entry in operations { result += entry.operations.count }

@@ -216,8 +216,8 @@ extension ScopeRecord.Decision {
 extension ScopeRecord {
   /// The approximate size of the record in memory, in bytes.
   var roughSize: Int {
-    var size = 200 + (text?.bytes.count ?? fragments.reduce(0) { $0 + $1.roughSize })
-    size += undo.reduce(0) { $0 + $1.roughSize }
+    var size = 200 + (text?.bytes.count ?? fragments.roughSize)
+    size += undo.roughSize
     if let decision { size += FragmentReply.roughSize(decision.fragmentReplies, decision.outcome) }
     return size
   }

@@ -4,11 +4,11 @@ extension Message {
   package var roughSize: Int {
     switch self {
     case .scopeState(let body):
-      128 + (body.text?.bytes.count ?? body.fragments.reduce(0) { $0 + $1.roughSize })
+      128 + (body.text?.bytes.count ?? body.fragments.roughSize)
     case .scopeSync(let body):
       64 + body.origin.roughSize + (body.procedure?.utf8.count ?? 0)
         + (body.arguments?.roughSize ?? 0)
-        + (body.text?.bytes.count ?? body.fragments.reduce(0) { $0 + $1.roughSize })
+        + (body.text?.bytes.count ?? body.fragments.roughSize)
     case .scopeSyncReply(let body):
       64 + (body.outcome?.roughSize ?? 0) + body.fragmentReplies.reduce(0) { $0 + $1.roughSize }
     case .sessionCreate(let body): 64 + body.params.roughSize
@@ -43,8 +43,19 @@ extension CallOutcome {
   }
 }
 
+extension [SyncFragment] {
+  /// The approximate number of bytes that the fragments take on the wire. They are read where they stand: each copy would be
+  /// retained field by field.
+  package var roughSize: Int {
+    var size = 0
+    for at in indices { size += self[at].roughSize }
+    return size
+  }
+}
+
 extension SyncFragment {
   /// The approximate number of bytes that the fragment takes on the wire.
+  @inline(__always)
   package var roughSize: Int {
     96 + className.utf8.count + properties.roughSize + operations.roughSize
       + (bases.isEmpty ? 0 : 10 + bases.roughSize)
