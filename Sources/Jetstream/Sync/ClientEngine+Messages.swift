@@ -266,7 +266,7 @@ extension ClientEngine {
     let (version, limits) = (session.version, configuration.limits)
     let channel = replica.session.channel
     return replica.sendWaiting(
-      seen: seen, limit: limits.maximumMessageBytes,
+      seen: seen, limit: min(limits.maximumMessageBytes, refusedBytes - 1),
       while: {
         $1 < limits.unknownDecisions
           && session.hasRoom(behind: $0, others: others, limit: limits.sendWindow)
@@ -309,6 +309,7 @@ extension ClientEngine {
 
   func transmit(_ messages: [Message], in channel: Int = 0) {
     let frame = Message.encodeFrame(messages, asArray: false, channel: channel)
+    largestFrame.note(frame.count, messages, in: channel)
     if session.version > 1 { session[channel].early.note(bytes: frame.count) }
     perform(.send(frame))
   }

@@ -35,6 +35,10 @@ package final class ClientEngine {
   /// True while a frame is being handled. Its messages count as received but are not visible yet, so nothing is
   /// sent.
   var isReceiving = false
+  /// The largest frame that was sent on this connection.
+  var largestFrame = SentFrame()
+  /// The size of the smallest message that the server was found to refuse; see ``refuseLargest(_:)``.
+  var refusedBytes = Int.max
   var now: Duration = .zero
 
   package init(
@@ -53,6 +57,7 @@ package final class ClientEngine {
     self.now = now
     guard status == .offline else { return }
     credentials.params = params
+    refusedBytes = .max
     open()
   }
 
@@ -159,6 +164,7 @@ package final class ClientEngine {
   package func opened(_ number: Int, now: Duration) {
     guard number == connection.number, connection.state == .connecting else { return }
     self.now = now
+    largestFrame = SentFrame()
     connection.heard(until: now + configuration.silenceLimit)
     let due = now + configuration.handshakeTimeout
     if session.token == nil {
@@ -260,6 +266,8 @@ package final class ClientEngine {
       deny(.sessionDenied(reason: error?.message ?? reason))
     case 4096:
       deny(.sessionClosed(reason: error?.message ?? reason))
+    case 1009:
+      refuseLargest(reason)
     default:
       retry(reason: reason.isEmpty ? "the connection was lost" : reason)
     }

@@ -84,6 +84,11 @@ package struct ClientSession {
     !first.requests.isEmpty || others.values.contains { !$0.requests.isEmpty }
   }
 
+  /// Returns the replica for which a message asks the server for a scope; nil if the message is another one.
+  func replica(requestedBy index: Int, in channel: Int) -> Replica? {
+    self[channel].requests.replica(of: index)
+  }
+
   // MARK: Acknowledging
 
   /// Returns the message with which a new connection resumes a channel. Its acknowledgement does not cover the change sets

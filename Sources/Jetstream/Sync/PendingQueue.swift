@@ -17,6 +17,8 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   private(set) var calls: Set<Int> = []
   /// The change sets that a server of version 1 is sent in several messages, by number.
   var splits: [Int: SplitSet] = [:]
+  /// The sizes of messages that the server has refused to read, by the numbers of the change sets that they carried.
+  private(set) var refused: [Int: Int] = [:]
   /// True while a change set is undone here that could not be sent.
   var isRejecting = false
 
@@ -86,6 +88,9 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   /// Notes that the change sets up to a place were sent, or are decided.
   mutating func noteSent(upTo place: Int) { sentCount = Swift.max(sentCount, place + 1) }
 
+  /// Notes that the server refuses to read a change set, whose message has this size.
+  mutating func refuse(_ place: Int, bytes: Int) { refused[self[place].number] = bytes }
+
   /// Notes the server's decision about a change set whose sequence is not reached.
   mutating func decide(_ place: Int, _ decision: ScopeStanding.Decision) {
     if !self[place].isDecided { decidedCount += 1 }
@@ -146,6 +151,7 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     if place < keptCount { keptCount -= 1 }
     if entry.isDecided { decidedCount -= 1 }
     if !calls.isEmpty { calls.remove(entry.number) }
+    if !refused.isEmpty { refused[entry.number] = nil }
     guard place == 0 else {
       entries.remove(at: head + place)
       return entry
@@ -163,6 +169,7 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
 
   mutating func removeAll() {
     (entries, head, sentCount, decidedCount, keptCount, calls) = ([], 0, 0, 0, 0, [])
+    refused = [:]
   }
 
   /// Returns a description of every broken invariant; for tests.

@@ -26,9 +26,16 @@ struct UnsendableSet {
     set.arguments?.write(to: &bytes)
     for fragment in set.fragments { fragment.write(to: &bytes) }
     guard bytes.count > room else { return nil }
-    error = WireError(
-      message: "The change set has \(bytes.count) bytes as JSON, and a message may have "
-        + "\(limit): several smaller ones can be sent", type: "message-too-large")
+    error = .messageTooLarge(
+      "The change set has \(bytes.count) bytes as JSON, and a message may have "
+        + "\(limit): several smaller ones can be sent")
+  }
+
+  /// Makes the error of a change set whose message of this size the server has refused to read.
+  init(refusedBytes: Int) {
+    error = .messageTooLarge(
+      "The change set takes a message of \(refusedBytes) bytes, and the server reads no such message: several "
+        + "smaller ones can be sent")
   }
 
   private static func isNested(_ set: ChangeSet) -> Bool {
@@ -44,6 +51,19 @@ struct UnsendableSet {
 }
 
 extension Replica {
+  /// Notes that the server refuses to read the change set that a message has carried: it is not sent again.
+  func noteRefused(_ messageIndex: Int, bytes: Int) {
+    let part = session.partMessages[messageIndex].flatMap { pending.place(of: $0.number) }
+    guard let place = part ?? pending.place(sentIn: messageIndex) else { return }
+    pending.refuse(place, bytes: bytes)
+  }
+
+  /// Checks a change set; nil if it can be sent in a message of `limit` bytes.
+  func unsendable(_ entry: PendingEntry, limit: Int) -> UnsendableSet? {
+    if let bytes = pending.refused[entry.number] { return UnsendableSet(refusedBytes: bytes) }
+    return UnsendableSet(entry.set, limit: limit)
+  }
+
   /// Rejects the change set that would be sent next and cannot be.
   ///
   /// - Parameter last: the number of the last change set that may be rejected.

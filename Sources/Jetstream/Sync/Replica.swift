@@ -187,7 +187,7 @@ package final class Replica {
       guard hasRoom(pending.sentCount - known, unknown) else { return nil }
       // Never send a change set before its record is durable.
       guard journal.hasStored(pending[at].record) else { return nil }
-      if let unsendable = UnsendableSet(pending[at].set, limit: limit) { return unsendable }
+      if let unsendable = unsendable(pending[at], limit: limit) { return unsendable }
       pending.noteSent(upTo: at)
       let number = pending[at].number
       if !dialect.isOfValues {

@@ -42,6 +42,9 @@ struct ScopeRequests {
     return request
   }
 
+  /// Returns the replica whose request message `index` has carried; nil if it was another message.
+  func replica(of index: Int) -> Replica? { open[index]?.replica }
+
   /// Handles the end of a replica's syncing.
   mutating func leave(_ replica: Replica) {
     guard contains(replica) else { return }
