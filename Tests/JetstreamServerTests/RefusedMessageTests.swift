@@ -132,4 +132,16 @@ struct LargeMessageTests {
     await room.work()
     await room.server.stop()
   }
+
+  @Test("A value of the server's own that is longer than what a client sends reaches clients")
+  func ofServer() async throws {
+    let room = try await LiveRoom()
+    let count = 17 << 20
+    room.canvas.name = String(repeating: "x", count: count)
+    for client in [room.first, room.second] {
+      await client.observe(client.canvas, until: { $0.name?.utf8.count == count })
+    }
+    await room.work()
+    await room.server.stop()
+  }
 }

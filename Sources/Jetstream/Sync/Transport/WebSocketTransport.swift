@@ -5,6 +5,8 @@ package struct WebSocketTransport: Transport {
   private let url: String
   private let headers: [(String, String)]
   private let configuration: WebSocketClient.Configuration
+  /// The largest message that a client reads: several times what a server lets wait on a connection by default.
+  private static let maximumMessageBytes = 256 << 20
 
   /// Creates a transport.
   ///
@@ -19,6 +21,10 @@ package struct WebSocketTransport: Transport {
     // The client bounds what it sends, and keeps it until it is acknowledged. A connection that closed
     // because of it would send the same again on the next one.
     configuration.connection.maximumOutboundBytes = .max
+    // A message that a client refuses is sent again on each connection. Servers send longer ones than they read: with
+    // what an app writes on the server, and with what they add to a client's change set.
+    configuration.connection.limits = WebSocketLimits(
+      maximumFrameBytes: Self.maximumMessageBytes, maximumMessageBytes: Self.maximumMessageBytes)
     self.configuration = configuration
   }
 
