@@ -85,6 +85,7 @@ package final class WebSocketTransportConnection: TransportConnection {
   package func abort() { channel.abort() }
 
   package var closeStatus: (code: Int, reason: String)? {
-    channel.closeStatus.map { (Int($0.code.rawValue), $0.reason) }
+    guard let status = channel.closeStatus, status.byPeer else { return nil }
+    return (Int(status.code.rawValue), status.reason)
   }
 }
