@@ -75,6 +75,31 @@ struct InitialContentTests {
     }
   }
 
+  @Test("If the closure throws, the scope is not synced, and can be fetched with the same log")
+  func throwing() async throws {
+    struct Oops: Error {}
+    server.server.host(server.scope)
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    let client = Client(transport: server.server.makeTransport())
+    let log = try FragmentLog(directory.path + "/a")
+    #expect(throws: Oops.self) {
+      try client.fetch(scope, log: log) {
+        canvas.name = "mine"
+        throw Oops()
+      }
+    }
+    #expect(canvas.name == nil && client.syncState(of: scope) == nil)
+    try client.fetch(scope, log: log) { canvas.name = "again" }
+    try await client.connect()
+    try await client.waitForDownload(of: scope)
+    try await client.waitForUpload(of: scope)
+    #expect(canvas.name == "again" && server.canvas.name == "again")
+    client.close()
+    try await log.records.close()
+    await server.server.stop()
+  }
+
   @Test("It is visible at once, and the server has it once there is a connection")
   func first() async throws {
     server.server.host(server.scope)

@@ -52,7 +52,7 @@ extension Client {
   ///   - keepingContent: true if the content of the scope becomes a change set instead of being replaced.
   ///   - initial: writes initial content to the root and to new models.
   /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(scope:)``; and
-  ///   any error that `initial` throws, after its changes were undone.
+  ///   any error that `initial` throws, after its changes were undone. The scope is not synced then.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime, log: FragmentLog,
     snapshotEvery: Int = 10_000, keepingContent: Bool = false,
@@ -75,7 +75,13 @@ extension Client {
     guard replica.isUntouched else { return }
     if keepingContent { replica.takeContent() }
     guard let initial else { return }
-    try scope.modify(procedure: InitialContent.procedure, initial)
+    do {
+      try scope.modify(procedure: InitialContent.procedure, initial)
+    } catch {
+      // The caller takes the scope for one that is not synced.
+      _ = engine.leave(scope, now: ticker.now)
+      throw error
+    }
   }
 
   /// A weak reference to the replica that the log belongs to.
