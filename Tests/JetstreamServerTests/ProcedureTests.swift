@@ -129,6 +129,33 @@ struct ProcedureTests {
   }
 
   @Test(
+    "The result comes when the server has run the call, also while its changes are held back",
+    .timeLimit(.minutes(1)), arguments: [false, true])
+  func heldBack(isPaused: Bool) async throws {
+    let (ann, ben) = (client(), client())
+    if isPaused {
+      ann.scope.pauseIncoming()
+    } else {
+      ann.engine.setMode(.pushOnly, of: ann.scope, now: world.now)
+    }
+    world.exchange()
+    ben.canvas.shapes.append(Shape())
+    world.exchange()
+    let call = try ann.scope.call(Like(count: 2))
+    world.exchange()
+    #expect(ann.canvas.shapes.isEmpty && ann.engine.pendingCount == 1)
+    #expect(try await call.output() == 2)
+    #expect(call.changeSet.state == .pending)
+    if isPaused {
+      ann.scope.resumeIncoming()
+    } else {
+      ann.engine.setMode(.realtime, of: ann.scope, now: world.now)
+    }
+    expectSame()
+    #expect(call.changeSet.state == .accepted)
+  }
+
+  @Test(
     "A call that waits lets the scope go on, is judged on what is there then, and holds back what is behind it"
   )
   func waiting() async throws {

@@ -24,15 +24,17 @@ public final class ProcedureCall<P: Procedure> {
     self.local = local
   }
 
-  /// Waits until the server has run the procedure, and returns the result. In a scope that no client syncs, it is the one of
-  /// the scope's own. Cancelling the task ends the wait and does not affect the call.
+  /// Waits until the server has run the procedure, and returns the result. In a scope that no client syncs, it is the
+  /// one of the scope's own. Cancelling the task ends the wait and does not affect the call.
+  ///
+  /// In a mode that holds back remote changes, such as ``SyncMode/pushOnly``, the result may come before the changes.
   ///
   /// - Throws: the `Failure` of the procedure; ``ChangeSetError`` if the server has refused the call for another reason, or
   ///   will never decide, or if the task is cancelled; `WireError` if the server has run the procedure and does not tell the
   ///   result: it has no version 2, or has forgotten it.
   public func output() async throws -> P.Output {
     do throws(ChangeSetError) {
-      try await changeSet.finished()
+      try await changeSet.told()
     } catch {
       guard case .failure(_, let thrown?)? = changeSet.outcome,
         let failure = try? thrown.decoded(as: P.Failure.self)

@@ -72,6 +72,7 @@ public final class ChangeSetHandle {
   private(set) var isDecidedByServer = false
 
   private var waiting: [(ChangeSetError?) -> Void] = []
+  private var waitingForOutcome: [() -> Void] = []
 
   init(_ changeSet: ChangeSet) { self.changeSet = changeSet }
 
@@ -87,6 +88,36 @@ public final class ChangeSetHandle {
   /// change set is completed.
   package func whenFinished(_ body: @escaping (ChangeSetError?) -> Void) {
     if state.isFinal { body(error) } else { waiting.append(body) }
+  }
+
+  /// Notes the outcome of the procedure that the change set calls, while the state is not final: the server has run it,
+  /// and its changes are not here yet.
+  func tell(_ outcome: CallOutcome) {
+    guard !state.isFinal else { return }
+    (self.outcome, isDecidedByServer) = (outcome, true)
+    outcomeDidArrive()
+  }
+
+  private func outcomeDidArrive() {
+    let waiting = waitingForOutcome
+    waitingForOutcome = []
+    for body in waiting { body() }
+  }
+
+  /// Waits until the server has told the outcome of the procedure that the change set calls, or the state is final.
+  ///
+  /// - Throws: ``ChangeSetError`` as ``finished()`` does.
+  func told() async throws(ChangeSetError) {
+    let end = Awaited<ChangeSetError?>(cancelled: .cancelled)
+    func check() {
+      if let outcome {
+        end.put(outcome.error.map(ChangeSetError.procedureFailed))
+      } else {
+        end.put(error)
+      }
+    }
+    if state.isFinal || outcome != nil { check() } else { waitingForOutcome.append(check) }
+    if let error = await end.value { throw error }
   }
 
   /// Waits until the change set is completed. Cancelling the task ends the wait and does not affect the change set.
@@ -129,6 +160,7 @@ public final class ChangeSetHandle {
     self.waiting = []
     onStateChange.fire(state)
     for body in waiting { body(error) }
+    outcomeDidArrive()
   }
 }
 

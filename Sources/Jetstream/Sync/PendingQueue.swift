@@ -91,10 +91,12 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   /// Notes that the server refuses to read a change set, whose message has this size.
   mutating func refuse(_ place: Int, bytes: Int) { refused[self[place].number] = bytes }
 
-  /// Notes the server's decision about a change set whose sequence is not reached.
+  /// Notes the server's decision about a change set whose sequence is not reached. The caller of a procedure learns its
+  /// outcome now.
   mutating func decide(_ place: Int, _ decision: ScopeStanding.Decision) {
     if !self[place].isDecided { decidedCount += 1 }
     self[place].decision = decision
+    if let outcome = decision.outcome { self[place].shared.madeHandle?.tell(outcome) }
   }
 
   /// Keeps the decision about a change set beyond the session, if those about all before it are kept.
