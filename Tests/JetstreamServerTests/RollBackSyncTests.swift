@@ -107,4 +107,61 @@ struct RollBackSyncTests: ScriptedSuite {
     server.reply(to: undo?.index ?? 0, no)
     #expect(canvas.name == "mine" && !history.canRedo)
   }
+
+  @Test("An undo and a redo that the server has rejected can be tried again")
+  func rejectedUndo() {
+    func decide(_ reply: FragmentReply) {
+      server.reply(to: server.takeSyncs().first?.index ?? 0, reply)
+    }
+    let history = UndoHistory(of: scope)
+    scope.modify { shape.x = 4 }
+    decide(ok)
+    history.undo()
+    decide(no)
+    #expect(shape.x == 4 && history.canUndo && !history.canRedo)
+    history.undo()
+    decide(ok)
+    #expect(shape.x == 0 && !history.canUndo && history.canRedo)
+    history.redo()
+    decide(no)
+    #expect(shape.x == 0 && !history.canUndo && history.canRedo)
+    history.redo()
+    decide(ok)
+    #expect(shape.x == 4 && history.canUndo && !history.canRedo)
+  }
+
+  @Test("A change set whose undo was rejected comes back to its place among the others")
+  func rejectedUndoAmongOthers() {
+    let history = UndoHistory(of: scope)
+    for value in 1...3 as ClosedRange<Int> { scope.modify { shape.x = Float(value) } }
+    for message in server.takeSyncs() { server.reply(to: message.index, ok) }
+    history.undo()
+    history.undo()
+    scope.modify { shape.y = 9 }
+    #expect(!history.canRedo)
+    let messages = server.takeSyncs()
+    for (message, reply) in zip(messages, [no, no, ok]) { server.reply(to: message.index, reply) }
+    #expect(shape.x == 3 && shape.y == 9)
+    let written = history.undoStack.flatMap { $0.fragments[0].properties.map(\.key) }
+    #expect(written == ["x", "x", "x", "y"])
+    for value in [3, 2, 1, 0] as [Float] {
+      #expect(shape.x == value)
+      history.undo()
+      if value == 3 { history.undo() }
+    }
+  }
+
+  @Test("What is redone in vain does not come back once there is something new")
+  func rejectedRedo() {
+    let history = UndoHistory(of: scope)
+    scope.modify { shape.x = 4 }
+    history.undo()
+    for message in server.takeSyncs() { server.reply(to: message.index, ok) }
+    history.redo()
+    scope.modify { shape.y = 9 }
+    let messages = server.takeSyncs()
+    for (message, reply) in zip(messages, [no, ok]) { server.reply(to: message.index, reply) }
+    #expect(shape.x == 0 && !history.canRedo)
+    #expect(history.undoStack.map { $0.fragments[0].properties.map(\.key) } == [["y"]])
+  }
 }

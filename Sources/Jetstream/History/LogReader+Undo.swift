@@ -113,7 +113,8 @@ private struct UndoReplay {
     case .decided(let decided):
       guard let set = sets.removeValue(forKey: decided.number) else { return }
       let rejected = zip(set.fragments, decided.replies).filter { $0.1.error != nil }.map(\.0)
-      if !rejected.isEmpty { _ = stacks.reject(rejected, of: set.id) }
+      if rejected.isEmpty { return stacks.settle(set.id) }
+      _ = stacks.reject(rejected, of: set.id, isWhole: rejected.count == set.fragments.count)
     case .confirmed, .together, .known, .forgotten, .discarded: break
     }
   }

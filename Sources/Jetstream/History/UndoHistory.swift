@@ -12,7 +12,8 @@ import Foundation
 /// Local changes are undone, and later changes of other replicas stay. A value gets its old value back if it still
 /// has the one that the change set gave it; an inserted model is removed; a removed model returns next to its old
 /// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
-/// like any other, which is observed, stored and sent. A change that the server rejects can no longer be undone.
+/// like any other, which is observed, stored and sent. A change that the server rejects can no longer be undone; an
+/// undo or a redo that it rejects can be tried again.
 ///
 /// A history that is made with the log of its scope begins with what earlier processes could undo and redo. On a server
 /// it can include the change sets of all clients, by the authors that the server knows:
@@ -195,6 +196,10 @@ public final class UndoHistory {
       stacks.forgetTaken(entry.set.id)
       onChange.fire(())
     }
+    // Of one that is rejected, `note(_:)` takes care.
+    handle.whenFinished { [weak self, weak handle] error in
+      if error == nil, let handle { self?.stacks.settle(handle.changeSet.id) }
+    }
     return report
   }
 
@@ -221,7 +226,8 @@ public final class UndoHistory {
   private func note(_ handle: ChangeSetHandle) {
     guard handle.state == .rejected || handle.state == .partlyRejected else { return }
     let rejected = handle.rejections.map(\.fragment)
-    if stacks.reject(rejected, of: handle.changeSet.id) { onChange.fire(()) }
+    let isWhole = handle.state == .rejected
+    if stacks.reject(rejected, of: handle.changeSet.id, isWhole: isWhole) { onChange.fire(()) }
   }
 }
 

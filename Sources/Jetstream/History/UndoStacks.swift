@@ -10,10 +10,12 @@ struct UndoStacks {
     let author: String?
     /// True if another replica has made the change, or what this undoes.
     let isRemote: Bool
+    /// The place of the change set among all that were added.
+    fileprivate let place: Int
 
     /// Returns the change set with the author of the one that it undoes or redoes, if that is known.
     fileprivate func replacing(_ old: Entry?) -> Entry {
-      old.map { Entry(set: set, author: $0.author, isRemote: $0.isRemote) } ?? self
+      old.map { Entry(set: set, author: $0.author, isRemote: $0.isRemote, place: place) } ?? self
     }
   }
 
@@ -24,6 +26,9 @@ struct UndoStacks {
   /// The change sets that are being undone or redone, by id. The one that does it may come out later, if a listener of
   /// `onChanges` asks for it.
   private var taken: [UUID: Entry] = [:]
+  /// The change sets whose places undos and redos have taken that the server has not decided, by the ids of these.
+  private var replaced: [UUID: Entry] = [:]
+  private var lastPlace = 0
   /// The maximum number of change sets in ``done``; the oldest are dropped.
   let limit: Int
 
@@ -32,15 +37,42 @@ struct UndoStacks {
   /// Adds a change set. One that is a change of its own removes what its author can redo; one that undoes or redoes
   /// another takes that one's place, and its author.
   mutating func add(_ set: ChangeSet, isRemote: Bool = false) {
-    let entry = Entry(set: set, author: set.author, isRemote: isRemote)
+    lastPlace += 1
+    let entry = Entry(set: set, author: set.author, isRemote: isRemote, place: lastPlace)
     switch set.purpose {
     case .edit:
       done.append(entry)
       undone.removeAll { $0.author == set.author }
-    case .undo(let id): undone.append(entry.replacing(take(id, from: \.done)))
-    case .redo(let id): done.append(entry.replacing(take(id, from: \.undone)))
+      if !replaced.isEmpty {
+        replaced = replaced.filter { !$0.value.set.isUndo || $0.value.author != set.author }
+      }
+    case .undo(let id): undone.append(replacing(id, from: \.done, by: entry))
+    case .redo(let id): done.append(replacing(id, from: \.undone, by: entry))
     }
+    trim()
+  }
+
+  private mutating func trim() {
     if done.count > limit { done.removeFirst(done.count - limit) }
+  }
+
+  private mutating func replacing(
+    _ id: UUID, from stack: WritableKeyPath<UndoStacks, [Entry]>, by entry: Entry
+  ) -> Entry {
+    let old = take(id, from: stack)
+    replaced[entry.set.id] = old
+    return entry.replacing(old)
+  }
+
+  /// Forgets the change set whose place an undo or a redo has taken, because the server will not reject that.
+  mutating func settle(_ id: UUID) { if !replaced.isEmpty { replaced[id] = nil } }
+
+  /// Puts a change set back whose undo or redo was rejected: behind those that were added before it.
+  private mutating func restore(_ entry: Entry) {
+    let stack = entry.set.isUndo ? \UndoStacks.undone : \.done
+    let later = self[keyPath: stack].firstIndex { $0.place > entry.place }
+    self[keyPath: stack].insert(entry, at: later ?? self[keyPath: stack].endIndex)
+    trim()
   }
 
   /// Takes the change set that is to be undone next, of all or of one author.
@@ -71,8 +103,11 @@ struct UndoStacks {
   /// Forgets a change set that was taken, and whose undoing or redoing has had no effect.
   mutating func forgetTaken(_ id: UUID) { taken[id] = nil }
 
-  /// Removes rejected fragments: the rejection has undone them. Returns true if the change set was there.
-  mutating func reject(_ rejected: [SyncFragment], of id: UUID) -> Bool {
+  /// Removes rejected fragments: the rejection has undone them. If all of an undo or a redo was rejected, the change set
+  /// whose place it has taken comes back.
+  ///
+  /// - Returns: true if the stacks have changed.
+  mutating func reject(_ rejected: [SyncFragment], of id: UUID, isWhole: Bool) -> Bool {
     let names = Set(rejected.map(Name.init))
     func rest(_ entry: Entry) -> Entry? {
       guard entry.set.id == id else { return entry }
@@ -83,8 +118,12 @@ struct UndoStacks {
         fragments, undo: entry.set.undo.filter { !names.contains(Name($0)) })
       return entry
     }
-    guard (done + undone).contains(where: { $0.set.id == id }) else { return false }
-    (done, undone) = (done.compactMap(rest), undone.compactMap(rest))
+    let old = replaced.removeValue(forKey: id)
+    if !replaced.isEmpty { replaced = replaced.compactMapValues(rest) }
+    let isKnown = [done, undone].joined().contains { $0.set.id == id }
+    if isKnown { (done, undone) = (done.compactMap(rest), undone.compactMap(rest)) }
+    guard let old, isWhole else { return isKnown }
+    restore(old)
     return true
   }
 
@@ -92,6 +131,7 @@ struct UndoStacks {
   mutating func rename(_ renaming: RootRenaming) {
     for at in done.indices { done[at].set = renaming(done[at].set) }
     for at in undone.indices { undone[at].set = renaming(undone[at].set) }
+    for id in replaced.keys { replaced[id]!.set = renaming(replaced[id]!.set) }
   }
 
   /// A fragment, as far as it is told from the others of its change set.
@@ -101,4 +141,9 @@ struct UndoStacks {
 
     init(_ fragment: SyncFragment) { (uuid, kind) = (fragment.uuid, fragment.kind) }
   }
+}
+
+extension ChangeSet {
+  /// True if the change set undoes another one.
+  fileprivate var isUndo: Bool { if case .undo = purpose { true } else { false } }
 }
