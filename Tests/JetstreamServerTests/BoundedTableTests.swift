@@ -168,4 +168,32 @@ struct BoundedTableTests {
       .change, uuid: uuid, className: "Canvas", properties: ["name": .integer(Int64(number))])
     return ChangeSet(fragments: [fragment], undo: [])
   }
+
+  @Test("Of a property that is changed all the time, accepted operations do not pile up")
+  func late() throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 1))
+    let replica = try #require(server.engine.replica(of: server.scope))
+    var waiting: ScopeSync?
+    for number in 1...1000 {
+      server.scope.modify {
+        server.canvas.shapes.append(Shape())
+        server.canvas.likes += 1
+      }
+      let next = server.takeSyncs().first
+      if let waiting {
+        let replies = waiting.fragments.map { _ in FragmentReply() }
+        server.deliver([
+          .scopeSyncReply(
+            ScopeSyncReply(replyTo: waiting.index, fragmentReplies: replies, sequence: number))
+        ])
+      }
+      waiting = next
+      #expect(server.engine.pendingCount == 1)
+      #expect(replica.overlay.lateCount < 128 + number)
+    }
+    #expect(replica.overlay.lateCount < 1000, "two properties have 999 accepted operations each")
+    #expect(server.canvas.shapes.count == 1000 && server.canvas.likes == 1000)
+    #expect(server.engine.checkInvariants() == [])
+  }
 }

@@ -21,6 +21,15 @@ struct PendingOverlay {
         .list(CollectionContent(steps.undone(on: now).models.map(\.uuid)))
       }
     }
+
+    /// The number of elements of a collection, approximately; 0 for other values.
+    fileprivate var count: Int {
+      switch self {
+      case .known(.list(let list)): list.elements.count
+      case .before(.list(let now, _)): now.count
+      case .known(.json), .before(.number): 0
+      }
+    }
   }
 
   private struct Column {
@@ -125,8 +134,13 @@ struct PendingOverlay {
       case .operations(let operations, _, let range):
         late.operations += operations
         late.range = range
+        // There is always something pending of a property that is changed again and again.
+        if late.operations.count >= max(64, base.count) { _ = confirmed() }
       }
     }
+
+    /// The number of operations that wait to be applied to the base.
+    var lateCount: Int { late.operations.count }
 
     mutating func forgetShown() { shown = nil }
 
@@ -261,6 +275,9 @@ struct PendingOverlay {
   func isWritten(_ key: PropertyKey, besides guesses: Set<Int>) -> Bool {
     columns[key]?.entries.contains { !guesses.contains($0.set) } ?? false
   }
+
+  /// The number of accepted operations that are not applied to confirmed values yet; for tests.
+  var lateCount: Int { columns.values.reduce(0) { $0 + $1.lateCount } }
 
   /// Returns true if the property is still covered although no pending change set touches it any more.
   func isSettled(_ key: PropertyKey) -> Bool { columns[key]?.entries.isEmpty == true }
