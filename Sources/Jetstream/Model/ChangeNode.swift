@@ -150,7 +150,7 @@ struct ChangeChain {
 
 /// A callback that runs once in each tick in which an observed property has changed.
 class ChangeObservation: ChangeNode {
-  /// The moment of registration. Changes made before it are not reported.
+  /// The moment of registration. Not called in a tick in which all changes of the model were made before it.
   private let madeAt = ObservationClock.next()
   final var composites: [CompositeWatch] = []
 

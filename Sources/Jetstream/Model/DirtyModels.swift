@@ -172,8 +172,12 @@ enum TreeObservers {
   }
 }
 
-/// Orders changes and observations in time: an observer is not notified of changes made before it
-/// was registered.
+/// Orders changes and observations in time: an observer is not notified of a model whose last change
+/// was made before the observer was registered.
+///
+/// A model keeps the moment of its last change only, because a moment for each property would cost
+/// every write. So an observer that is registered between two writes of a tick may be notified of
+/// the first one as well.
 enum ObservationClock {
   private static let sequence = Atomic<Int>(1)
 

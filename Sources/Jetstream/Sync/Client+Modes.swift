@@ -27,6 +27,9 @@ extension Client {
   /// it asks once more, without waiting any longer. A cancelled task stops waiting; changes that were not sent by then stay
   /// pending.
   ///
+  /// While the app holds back what comes in, with ``Scope/pauseIncoming()``, this waits until it has called
+  /// ``Scope/resumeIncoming()``.
+  ///
   /// With a server of version 1 of the protocol, applies what the server has sent until now.
   ///
   /// - Throws: ``SyncError/connectionFailed(reason:)`` if there is no connection or it is lost meanwhile,
