@@ -53,9 +53,9 @@ extension ScopeHost {
   func noteWritten(_ fragments: [SyncFragment]) {
     guard written != nil, let root = content.root else { return }
     let schema = root.classSchema
-    for fragment in fragments where fragment.uuid == root.uuid {
-      for (key, _) in fragment.properties { written?.insert(schema.declaredName(key)) }
-      for entry in fragment.operations { written?.insert(entry.key) }
+    for at in fragments.indices where fragments[at].uuid == root.uuid {
+      for (key, _) in fragments[at].properties { written?.insert(schema.declaredName(key)) }
+      for entry in fragments[at].operations { written?.insert(entry.key) }
     }
   }
 }

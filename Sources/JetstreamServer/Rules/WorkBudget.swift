@@ -33,7 +33,7 @@ struct WorkBudget {
     if isUnlimited { return position..<fragments.count }
     var end = position
     while end < fragments.count, left > 0 {
-      left -= fragments[end].size
+      left -= SyncFragment.size(of: fragments[end].properties, fragments[end].operations)
       end += 1
     }
     return position..<end
@@ -44,10 +44,8 @@ struct WorkBudget {
 }
 
 extension SyncFragment {
-  /// The number of operations and of elements of arrays, and one for the fragment. Inlined, so that no fragment of an array is
-  /// copied for it.
-  @inline(__always)
-  var size: Int {
+  /// Returns the number of operations and of elements of arrays of a fragment, and one for itself.
+  fileprivate static func size(of properties: JSONObject, _ operations: PropertyOperations) -> Int {
     var result = 1
     for entry in operations { result += entry.operations.count }
     for member in properties.members {
@@ -63,7 +61,7 @@ extension ScopeSync {
     var left = size - fragments.count
     for index in fragments.indices {
       if left < 0 { return true }
-      left -= fragments[index].size - 1
+      left -= SyncFragment.size(of: fragments[index].properties, fragments[index].operations) - 1
     }
     return left < 0
   }

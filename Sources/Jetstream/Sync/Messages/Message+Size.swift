@@ -48,15 +48,23 @@ extension [SyncFragment] {
   /// retained field by field.
   package var roughSize: Int {
     var size = 0
-    for at in indices { size += self[at].roughSize }
+    for at in indices {
+      size += SyncFragment.roughSize(
+        self[at].className, self[at].properties, self[at].operations, self[at].bases)
+    }
     return size
   }
 }
 
 extension SyncFragment {
   /// The approximate number of bytes that the fragment takes on the wire.
+  package var roughSize: Int { Self.roughSize(className, properties, operations, bases) }
+
   @inline(__always)
-  package var roughSize: Int {
+  fileprivate static func roughSize(
+    _ className: String, _ properties: JSONObject, _ operations: PropertyOperations,
+    _ bases: JSONObject
+  ) -> Int {
     96 + className.utf8.count + properties.roughSize + operations.roughSize
       + (bases.isEmpty ? 0 : 10 + bases.roughSize)
   }
