@@ -54,13 +54,17 @@ struct UndoStacks {
 
   private mutating func trim() {
     if done.count > limit { done.removeFirst(done.count - limit) }
+    if replaced.count > limit, let first = replaced.min(by: { $0.value.place < $1.value.place }) {
+      replaced[first.key] = nil
+    }
   }
 
   private mutating func replacing(
     _ id: UUID, from stack: WritableKeyPath<UndoStacks, [Entry]>, by entry: Entry
   ) -> Entry {
     let old = take(id, from: stack)
-    replaced[entry.set.id] = old
+    // Those of others are decided.
+    if !entry.isRemote { replaced[entry.set.id] = old }
     return entry.replacing(old)
   }
 
