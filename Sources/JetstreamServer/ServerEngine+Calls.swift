@@ -43,13 +43,20 @@ extension ServerEngine {
     guard let procedure = hooks.procedure(name) else {
       return fail(call, in: host, .couldNotApplySync(reason: "there is no procedure \(name)"))
     }
-    let reason = procedure.objection(to: sync.arguments) {
-      host.changes(of: sync.fragments, asOperations: submitter.usesOperations)
-    }
-    if let reason {
-      return fail(call, in: host, .couldNotApplySync(reason: reason))
+    if let error = objection(to: call, of: procedure, in: host) {
+      return fail(call, in: host, error)
     }
     procedure.run(request)
+  }
+
+  /// Returns the error with which a call cannot be one of a procedure, as the scope is now; nil if it can.
+  private func objection(
+    to call: RunningCall, of procedure: ServedProcedure, in host: ScopeHost
+  ) -> WireError? {
+    let reason = procedure.objection(to: call.sync.arguments) {
+      host.changes(of: call.sync.fragments, asOperations: call.submitter.usesOperations)
+    }
+    return reason.map { .couldNotApplySync(reason: $0) }
   }
 
   /// Returns true if no further call is begun for a session.
@@ -80,6 +87,12 @@ extension ServerEngine {
       let bytes = call.sync.fragments.roughSize
       if let limit = limit(exceededBy: call.sync, of: bytes, in: host) { throw reached(limit) }
       submitter.room = room(in: host)
+      // A change may have become another one: what the client adds is there by now, or its counter is higher.
+      if call.isOutdated(at: host.sequence), let procedure = hooks.procedure(request.name),
+        let error = objection(to: call, of: procedure, in: host)
+      {
+        throw error
+      }
     }
     try turn {
       let result = try host.records.step {

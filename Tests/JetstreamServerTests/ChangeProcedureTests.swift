@@ -79,6 +79,37 @@ struct ChangeProcedureTests {
     #expect("\(handle.error!)".contains("the procedure does not allow add of Shape"))
   }
 
+  @Test(
+    "A commit that comes later judges the constraints by what is there then", arguments: [1, 2])
+  func constraintsAtCommit(count: Int) throws {
+    var waiting: [ProcedureRequest] = []
+    world.procedures["Canvas.later"] = ServedProcedure(
+      takesArguments: false,
+      constraints: [Constraint(.change, "Canvas", ["likes": .meets(.range(0...90))])]
+    ) { waiting.append($0) }
+    let clients = (0..<count).map { _ in world.addClient() }
+    for client in clients { client.join() }
+    world.settle()
+    let handles = try clients.map { client in
+      try client.scope.modify(procedure: "Canvas.later") { client.canvas.likes += 60 }
+    }
+    world.exchange()
+    #expect(waiting.count == count)
+    for request in waiting {
+      do {
+        try request.commit { (_: Canvas) in }
+      } catch {
+        world.server.ended(request, after: error, Never.self)
+      }
+    }
+    expectSame()
+    #expect(world.canvas.likes == 60 && handles.count { $0.state == .accepted } == 1)
+    for handle in handles where handle.state == .rejected {
+      #expect("\(handle.error!)".contains("the procedure does not allow change of Canvas"))
+    }
+    #expect(handles.count { $0.state == .rejected } == count - 1)
+  }
+
   @Test("An error of the procedure and a rule of the scope take all changes back")
   func rejected() async throws {
     let ann = world.addClient()
