@@ -114,9 +114,16 @@ extension ServerEngine {
         item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
   }
 
-  /// Drops the clients that were seen least recently, if there are too many.
+  /// The number of clients without a session that may leave as many decisions behind as one client may have. One whose session
+  /// has ended for that comes back and says what it knows.
+  private static let mostLeftBehind = 16
+
+  /// Drops clients that are absent, if there are too many, or too many decisions of theirs.
   func trimClients(of host: ScopeHost) {
-    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
+    let most = configuration.limits.unknownDecisionBytes.map {
+      $0.multipliedReportingOverflow(by: Self.mostLeftBehind)
+    }.flatMap { $0.overflow ? nil : $0.partialValue }
+    host.clients.trim(to: configuration.rememberedClients, bytes: most) { [sessions] in
       Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
     }
   }
