@@ -63,8 +63,8 @@ extension ServerEngine {
         case .rejected(let error): ScopeHost.Result(rejecting: set.sync, error)
         case .judged(let draft, let objections):
           apply(
-            set.sync, as: set.text, by: set.currentSubmitter, to: host,
-            judged: (draft, objections))
+            set.sync, as: set.text, by: set.currentSubmitter, to: host, judged: draft,
+            found: objections)
         }
       let author = set.submitter.author.map { ($0.client, $0.number, set.checksum) }
       keep(result, of: author, in: host)

@@ -25,6 +25,9 @@ extension ServerEngine {
     guard let client = subscription.client, let number = sync.number, session.version > 1 else {
       return submit(arrival, to: subscription)
     }
+    if let first = subscription.numbering?.firstReused, number > first {
+      return rejectReuse(of: first, by: sync, on: subscription)
+    }
     if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
     let (text, checksum) = sync.checkedText()
     switch host.clients.verdict(of: client, on: number, checksum: checksum) {
@@ -43,8 +46,18 @@ extension ServerEngine {
         to: sync, of: session, on: subscription,
         ScopeHost.Result(replies: replies, effective: [], outcome: decision.outcome))
     case .contradiction:
-      answer(sync, to: session, rejecting: .setNumberReused(number))
+      subscription.noteReuse(of: number)
+      rejectReuse(of: number, by: sync, on: subscription)
     }
+  }
+
+  /// Rejects a change set because its number, or one in front of it, stands for another one. The client takes a new identity for
+  /// all that is not decided by then, so the answer comes behind those to its earlier change sets.
+  private func rejectReuse(of number: Int, by sync: ScopeSync, on subscription: Subscription) {
+    let error = WireError.setNumberReused(number)
+    var result = ScopeHost.Result(rejecting: sync, error)
+    if sync.arguments != nil { result.outcome = .failure(error, thrown: nil) }
+    reply(to: sync, of: subscription.session, on: subscription, result)
   }
 
   /// A change set that a session has sent.
@@ -72,10 +85,17 @@ extension ServerEngine {
       let set = LargeSet(sync, as: text, checksum: checksum, submitter, subscription)
       return judge(set, of: session)
     }
+    var draft: ScopeHost.Draft?
+    if error == nil, sync.procedure == nil, host.policy.rules != nil {
+      draft = host.judgedDraft(
+        of: sync.fragments, isAtomic: sync.atomic == true, by: submitter)
+      // Rules of the app were asked, which may have ended the session, or taken the scope away.
+      guard subscription.isLive, !host.hasEnded else { return }
+    }
     let result = host.records.step {
       let result =
         error.map { ScopeHost.Result(rejecting: sync, $0) }
-        ?? apply(sync, as: text, by: submitter, to: host)
+        ?? apply(sync, as: text, by: submitter, to: host, judged: draft)
       keep(result, of: author, in: host)
       return result
     }
@@ -149,18 +169,21 @@ extension ServerEngine {
 
   /// Applies what is accepted of a change set. Its record is not made yet.
   ///
-  /// - Parameter judged: the draft of the change set, if it was judged already, with the errors of the fragments that are
-  ///   rejected in any case.
+  /// - Parameters:
+  ///   - draft: the draft of the change set, if it was judged already.
+  ///   - objections: what slices have found before, if it was judged in slices.
   func apply(
     _ sync: ScopeSync, as text: FragmentsText?, by submitter: ScopeHost.Submitter,
-    to host: ScopeHost, judged: (draft: ScopeHost.Draft, objections: [Int: WireError])? = nil
+    to host: ScopeHost, judged draft: ScopeHost.Draft?, found objections: [Int: WireError]? = nil
   ) -> ScopeHost.Result {
     var submitter = submitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     submitter.room = room(in: host)
     host.twin?.prepare(host)
-    let result = host.submit(sync, as: text, by: submitter, judged: judged?.draft)
-    host.twin?.submit(sync, by: submitter, host, result, judged)
+    let result = host.submit(sync, as: text, by: submitter, judged: draft)
+    host.twin?.submit(
+      sync, by: submitter, host, result,
+      draft.flatMap { draft in objections.map { (draft, $0) } })
     if let limit = result.exceeded { hooks.limitReached(limit) }
     return result
   }

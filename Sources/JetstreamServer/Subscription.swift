@@ -91,6 +91,9 @@ final class Subscription {
   /// Notes the identity with which the client has fetched the scope once more.
   func fetched(by client: NumberingClient?) { numbering = client }
 
+  /// Notes that the client has given a number to another change set than the one that was decided.
+  func noteReuse(of number: Int) { numbering?.firstReused = number }
+
   /// True while the session is sent each change set as soon as it is durable; see ``ScopeAudience/listeners``.
   var listens: Bool { host.audience.includes(self) }
 
@@ -254,6 +257,9 @@ struct NumberingClient {
   let id: UUID
   /// The name of the client that other clients see. With the client's own identity, they could pose as it.
   let publicName: UUID
+  /// The first number that stands for another change set; nil if there was none. Nothing behind it is decided: the client
+  /// sends all of it again, under another identity.
+  var firstReused: Int?
 
   init(_ claimed: UUID, of principal: Principal?) {
     id =
