@@ -113,7 +113,7 @@ struct Delivery {
 enum TreeObservers {
   /// The number of tree observations in the process. Writes cost nothing extra while it is 0.
   private static let counter = Atomic<Int>(0)
-  /// The number of tree observations of models that are, or were once, in no scope. Only while there are any, a write
+  /// The number of tree observations made on models in no scope. Only while there are any, a write
   /// outside a scope must look for its ticker in the ancestors.
   private static let looseCounter = Atomic<Int>(0)
 
@@ -121,9 +121,6 @@ enum TreeObservers {
     counter.add(delta, ordering: .relaxed)
     if isLoose { looseCounter.add(delta, ordering: .relaxed) }
   }
-
-  /// Counts an observation that was made in a scope among those of models in no scope.
-  static func loosen() { looseCounter.add(1, ordering: .relaxed) }
 
   /// True if a write may concern a tree observer.
   static var exist: Bool { counter.load(ordering: .relaxed) > 0 }

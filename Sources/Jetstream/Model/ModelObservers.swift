@@ -27,9 +27,6 @@ final class ModelObservers {
     trees.append(tree)
   }
 
-  /// Notes that the model has left its scope: writes below it have to look for its tree observers from now on.
-  func leftScope() { for tree in trees { tree.loosen() } }
-
   /// Removes the observations that are cancelled or whose observer has been released. Objects that
   /// their callbacks captured are released after all accesses have ended.
   func dropDead() {
@@ -57,20 +54,13 @@ final class TreeObservation: ObservationToken {
   var pattern: TreePattern?
   let madeAt = ObservationClock.next()
   fileprivate weak var holder: ModelObservers?
-  /// True if the model was in no scope when the observation was made, or has left one since.
-  private var isLoose: Bool
+  /// True if the observation was made while the model was in no scope.
+  private let isLoose: Bool
 
   init(observer: AnyObject?, isLoose: Bool) {
     self.isLoose = isLoose
     super.init(observer: observer)
     TreeObservers.count(1, isLoose: isLoose)
-  }
-
-  /// Notes that the model has left its scope.
-  fileprivate func loosen() {
-    if isLoose || isCancelled { return }
-    isLoose = true
-    TreeObservers.loosen()
   }
 
   deinit { if !isCancelled { TreeObservers.count(-1, isLoose: isLoose) } }

@@ -210,7 +210,6 @@ final class ModelRecord {
   /// observers.
   func keepTicker(_ ticker: Ticker) {
     if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
-    observers?.leftScope()
   }
 
   /// Calls immediate observers of the events of property `index` that `add` collects. Their changes are local

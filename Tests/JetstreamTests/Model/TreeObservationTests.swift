@@ -80,19 +80,4 @@ import Testing
     scope.flush()
     #expect(listener.count == 1)
   }
-
-  @Test("An observed model that has left its scope goes on hearing of all models below it")
-  func leftScope() {
-    let (a, b, c) = (Node("a"), Node("b"), Node("c"))
-    root.left = a
-    a.items = [b]
-    b.right = c
-    scope.flush()
-    a.observeTreeChange(listener, isolation: here()) { $0.called() }
-    root.left = nil
-    scope.flush()
-    c.number = 1
-    scope.ticker.tick()
-    #expect(listener.count == 1)
-  }
 }
