@@ -5,19 +5,16 @@ import Jetstream
 struct ClientTable {
   /// The decisions of all clients, as a snapshot stores them.
   private(set) var byID: [UUID: ScopeHistory.Client] = [:]
-  /// The approximate size in memory of all decisions, in bytes.
-  private(set) var bytes = 0
   /// The highest ``ScopeHistory/Client/seenAt`` of a client that was dropped from the table: clients last seen at this
   /// sequence or before may be forgotten.
   private(set) var forgottenUpTo = 0
-  /// The number of clients, and of bytes, above which ``trim(to:bytes:present:)`` looks again for clients to drop.
-  private var trimAt = (count: 0, bytes: 0)
+  /// The number of clients above which ``trim(to:present:)`` looks again for clients to drop.
+  private var trimAt = 0
 
   init() {}
 
   init(_ history: ScopeHistory) {
     byID = history.clients
-    bytes = byID.values.reduce(0) { $0 + $1.bytes }
     forgottenUpTo = history.forgottenUpTo
   }
 
@@ -46,8 +43,7 @@ struct ClientTable {
   ///   - place: the sequence of the change set; nil if nothing of it was applied.
   ///   - sequence: the scope's current sequence.
   mutating func decide(_ decision: ScopeRecord.Decision, at place: Int?, scopeAt sequence: Int) {
-    bytes += byID[decision.client, default: .unknown].decide(
-      decision, at: place, scopeAt: sequence)
+    byID[decision.client, default: .unknown].decide(decision, at: place, scopeAt: sequence)
   }
 
   /// Notes that a client fetches the scope and knows the outcomes of its change sets up to `number`.
@@ -60,14 +56,12 @@ struct ClientTable {
   mutating func remember(
     _ client: UUID, decidedUpTo last: Int, _ decisions: [ScopeStanding.Decision]
   ) {
-    let recovered = ScopeHistory.Client(decided: last, checksum: 0, decisions: decisions)
-    bytes += recovered.bytes - (byID[client]?.bytes ?? 0)
-    byID[client] = recovered
+    byID[client] = ScopeHistory.Client(decided: last, checksum: 0, decisions: decisions)
   }
 
   /// Drops the decisions that a client knows: those on its change sets up to `number`.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {
-    bytes -= byID[client]?.forget(upTo: number) ?? 0
+    byID[client]?.forget(upTo: number)
   }
 
   /// Returns whether decisions on a client's change sets may have been dropped, for a client that resumes at the
@@ -78,49 +72,21 @@ struct ClientTable {
     return since <= forgottenUpTo && forgottenUpTo > 0
   }
 
-  /// Drops clients, but none of `present`: those that were seen least recently, once the table exceeds `limit` by a quarter,
-  /// and those with the most bytes of decisions, once all that are absent have more than `most` bytes together.
-  ///
-  /// A user may be one client after the other, and leave each behind with all that it may not know. The largest go first, so
-  /// that the decisions of others stay. Cost: O(n log n), at most once for every `limit / 4` clients that are added, and for
-  /// every `most / 4` bytes.
-  mutating func trim(to limit: Int, bytes most: Int?, present: () -> Set<UUID>) {
+  /// Drops the clients that were seen least recently, but none of `present`, once the table exceeds `limit` by a
+  /// quarter. Cost: O(n log n), at most once for every `limit / 4` clients that are added.
+  mutating func trim(to limit: Int, present: () -> Set<UUID>) {
     let limit = max(limit, 0)
-    let margin = (count: max(limit / 4, 1), bytes: max((most ?? 0) / 4, 1))
-    let isFull = byID.count - limit > margin.count && byID.count > trimAt.count
-    let isLarge = most.map { bytes > max($0, trimAt.bytes) } ?? false
-    guard isFull || isLarge else { return }
+    let margin = max(limit / 4, 1)
+    guard byID.count - limit > margin, byID.count > trimAt else { return }
     let present = present()
-    if isFull {
-      let absent = byID.filter { !present.contains($0.key) }
-        .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
-      for (client, _) in absent.prefix(byID.count - limit) { drop(client) }
-      // The clients that are present may be more than the limit.
-      trimAt.count = byID.count + margin.count
+    let absent = byID.filter { !present.contains($0.key) }
+      .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
+    for (client, decisions) in absent.prefix(byID.count - limit) {
+      byID[client] = nil
+      forgottenUpTo = max(forgottenUpTo, decisions.seenAt)
     }
-    if isLarge, let most {
-      let absent = byID.filter { !present.contains($0.key) }
-        .sorted { ($0.value.bytes, $0.key.uuidString) > ($1.value.bytes, $1.key.uuidString) }
-      var left = absent.reduce(0) { $0 + $1.value.bytes }
-      for (client, decisions) in absent {
-        if left <= most { break }
-        left -= decisions.bytes
-        drop(client)
-      }
-      trimAt.bytes = bytes + margin.bytes
-    }
-  }
-
-  private mutating func drop(_ client: UUID) {
-    guard let decisions = byID.removeValue(forKey: client) else { return }
-    bytes -= decisions.bytes
-    forgottenUpTo = max(forgottenUpTo, decisions.seenAt)
-  }
-
-  /// Describes what must not be the case, a line for each; for tests. Cost: O(n).
-  func checkInvariants() -> [String] {
-    let sum = byID.values.reduce(0) { $0 + $1.bytes }
-    return sum == bytes ? [] : ["the decisions of all clients have \(sum) bytes, not \(bytes)"]
+    // The clients that are present may be more than the limit.
+    trimAt = byID.count + margin
   }
 }
 
@@ -150,11 +116,9 @@ extension ScopeHistory.Client {
   /// Records the decision on the client's next change set.
   ///
   /// - Parameter sequence: the sequence of the change set; nil if nothing of it was applied.
-  /// - Returns: the number of bytes that the decision takes.
-  fileprivate mutating func decide(
+  mutating func decide(
     _ decision: ScopeRecord.Decision, at sequence: Int?, scopeAt seenAt: Int
-  ) -> Int {
-    let before = bytes
+  ) {
     self.seenAt = seenAt
     decided = decision.number
     checksum = decision.checksum
@@ -163,7 +127,6 @@ extension ScopeHistory.Client {
       .init(
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence,
         outcome: decision.outcome))
-    return bytes - before
   }
 
   /// The size above which not even the last decision is kept, once the client knows it.
@@ -171,16 +134,12 @@ extension ScopeHistory.Client {
 
   /// Drops the decisions that the client knows: those up to `number`. The last decision is kept, to detect a number
   /// that is used twice, unless it is large.
-  ///
-  /// - Returns: the number of bytes that they took.
-  fileprivate mutating func forget(upTo number: Int) -> Int {
-    let before = bytes
+  mutating func forget(upTo number: Int) {
     known = max(known, number)
     let last = min(number, decided - 1)
     let count = decisions.firstIndex { $0.number > last } ?? decisions.count
     if count > 0 { removeFirst(count) }
     if number >= decided, bytes > Self.largeSize { removeFirst(decisions.count) }
-    return before - bytes
   }
 
   /// The size of the decisions that the client does not know.

@@ -8,7 +8,6 @@ extension ScopeHost {
   func checkInvariants() -> [String] {
     var problems = tombstones.checkInvariants(at: sequence) + content.checkInvariants()
     problems += records.checkInvariants() + audience.checkInvariants() + stream.checkInvariants()
-    problems += clients.checkInvariants()
     let places = stream.all.map(\.sequence)
     if let last = places.last, places != Array(last + 1 - places.count...last) || last != sequence {
       problems.append("the stream has \(places), and the last sequence is \(sequence)")

@@ -90,8 +90,7 @@ extension Server.Configuration {
     /// about 150 for each change set, and about 100 more for each of its fragments if one of them was rejected or changed.
     /// The server keeps them, in memory and in the log, so that the client learns them whenever it comes back. The session
     /// of a client that sends more beyond that ends with `too-many-decisions`; the client begins another one, in which it
-    /// says what it knows. A client of this package says so with each change set. Of all clients that have no session, a
-    /// scope keeps sixteen times as much together; beyond that it forgets the clients with the most.
+    /// says what it knows. A client of this package says so with each change set.
     public var unknownDecisionBytes: Int? = 16 << 20
     /// The most resident memory that the process should have, in bytes. The server looks once a second: from the second
     /// look in a row that finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are

@@ -53,7 +53,7 @@ extension ServerEngine {
 
   /// Rejects a change set because its number, or one in front of it, stands for another one. The client takes a new identity for
   /// all that is not decided by then, so the answer comes behind those to its earlier change sets.
-  private func rejectReuse(of number: Int, by sync: ScopeSync, on subscription: Subscription) {
+  func rejectReuse(of number: Int, by sync: ScopeSync, on subscription: Subscription) {
     let error = WireError.setNumberReused(number)
     var result = ScopeHost.Result(rejecting: sync, error)
     if sync.arguments != nil { result.outcome = .failure(error, thrown: nil) }
@@ -134,16 +134,9 @@ extension ServerEngine {
         item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
   }
 
-  /// The number of clients without a session that may leave as many decisions behind as one client may have. One whose session
-  /// has ended for that comes back and says what it knows.
-  private static let mostLeftBehind = 16
-
-  /// Drops clients that are absent, if there are too many, or too many decisions of theirs.
+  /// Drops the clients that were seen least recently, if there are too many.
   func trimClients(of host: ScopeHost) {
-    let most = configuration.limits.unknownDecisionBytes.map {
-      $0.multipliedReportingOverflow(by: Self.mostLeftBehind)
-    }.flatMap { $0.overflow ? nil : $0.partialValue }
-    host.clients.trim(to: configuration.rememberedClients, bytes: most) { [sessions] in
+    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
       Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
     }
   }

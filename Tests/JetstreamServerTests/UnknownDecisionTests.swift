@@ -63,26 +63,6 @@ struct UnknownDecisionTests {
     #expect(third.close == nil && world.canvas.likes == 9)
   }
 
-  @Test("Clients that one user is one after the other do not leave more and more of them behind")
-  func leftBehind() {
-    let world = world(bytes: 700)
-    let honest = UUID()
-    submit(peer(in: world, as: honest), number: 1)
-    world.server.endSession("token1", telling: .rejected("Later"))
-    let clients = (0..<40).map { _ in UUID() }
-    for (at, client) in clients.enumerated() {
-      let peer = peer(in: world, as: client)
-      submit(peer, number: 1, count: 4, isRejected: true)
-      world.server.endSession("token\(at + 2)", telling: .rejected("Out"))
-    }
-    submit(peer(in: world), number: 1)
-    let table = world.server.hosts.values.first!.clients
-    #expect(table.bytes < 21 * 700 && table.count > 12 && table.count < 40)
-    #expect(table.checkInvariants() == [])
-    // The one with the least stays, though it was there before all others.
-    #expect(table.byID[honest]?.decided == 1)
-  }
-
   @Test(
     "A change set of any length that is accepted as it is counts once, others count with each reply"
   )
