@@ -19,11 +19,11 @@ final class RunningCall: UndecidedSet {
   /// True until it is decided or was taken out.
   var isOpen: Bool { host.map { $0.undecided[sender] === self } ?? false }
 
-  /// Returns true if the scope has changed since the client's changes were judged, which they are again then.
-  func isOutdated(at sequence: Int) -> Bool {
-    defer { judgedAt = sequence }
-    return judgedAt != sequence
-  }
+  /// Returns true if the scope has changed since the client's changes have met the constraints.
+  func isOutdated(at sequence: Int) -> Bool { judgedAt != sequence }
+
+  /// Notes that the client's changes meet the constraints at a sequence of the scope.
+  func meetsConstraints(at sequence: Int) { judgedAt = sequence }
 
   override func drop() { request.end(isCancelled: true, comesAgain: true) }
 }

@@ -88,10 +88,9 @@ extension ServerEngine {
       if let limit = limit(exceededBy: call.sync, of: bytes, in: host) { throw reached(limit) }
       submitter.room = room(in: host)
       // A change may have become another one: what the client adds is there by now, or its counter is higher.
-      if call.isOutdated(at: host.sequence), let procedure = hooks.procedure(request.name),
-        let error = objection(to: call, of: procedure, in: host)
-      {
-        throw error
+      if call.isOutdated(at: host.sequence), let procedure = hooks.procedure(request.name) {
+        if let error = objection(to: call, of: procedure, in: host) { throw error }
+        call.meetsConstraints(at: host.sequence)
       }
     }
     try turn {

@@ -25,7 +25,8 @@ extension ServerEngine {
         return false
       } else {
         // In its place it would be one more that is begun, as often as the client likes.
-        answer(sync, to: session, rejecting: .setNumberReused(number))
+        subscription.noteReuse(of: number)
+        rejectReuse(of: number, by: sync, on: subscription)
       }
       return true
     }

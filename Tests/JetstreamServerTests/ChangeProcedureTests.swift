@@ -99,6 +99,8 @@ struct ChangeProcedureTests {
       do {
         try request.commit { (_: Canvas) in }
       } catch {
+        // Another attempt finds the same.
+        #expect(throws: WireError.self) { try request.commit { (_: Canvas) in } }
         world.server.ended(request, after: error, Never.self)
       }
     }

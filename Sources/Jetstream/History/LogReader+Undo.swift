@@ -32,6 +32,7 @@ extension LogReader {
     while let record = try cursor.next() {
       if UndoReplay.kinds.contains(record.kind) { try replay.read(record) }
     }
+    if !replay.isOfClient { replay.stacks.settleAll() }
     // A root that a server has named anew has had these names.
     if let root = scope.root {
       for old in replay.roots where old != root.uuid {

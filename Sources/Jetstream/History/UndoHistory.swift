@@ -13,7 +13,7 @@ import Foundation
 /// has the one that the change set gave it; an inserted model is removed; a removed model returns next to its old
 /// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
 /// like any other, which is observed, stored and sent. A change that the server rejects can no longer be undone; an
-/// undo or a redo that it rejects can be tried again.
+/// undo or a redo that it rejects as a whole can be tried again.
 ///
 /// A history that is made with the log of its scope begins with what earlier processes could undo and redo. On a server
 /// it can include the change sets of all clients, by the authors that the server knows:

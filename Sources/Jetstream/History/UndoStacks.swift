@@ -71,6 +71,9 @@ struct UndoStacks {
   /// Forgets the change set whose place an undo or a redo has taken, because the server will not reject that.
   mutating func settle(_ id: UUID) { if !replaced.isEmpty { replaced[id] = nil } }
 
+  /// Forgets all of these change sets: no server decides about what the log of an app or a server has.
+  mutating func settleAll() { replaced = [:] }
+
   /// Puts a change set back whose undo or redo was rejected: behind those that were added before it.
   private mutating func restore(_ entry: Entry) {
     let stack = entry.set.isUndo ? \UndoStacks.undone : \.done

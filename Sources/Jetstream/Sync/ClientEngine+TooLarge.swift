@@ -21,6 +21,9 @@ extension ClientEngine {
     }
   }
 
+  /// The size up to which a refused message says nothing about others, in bytes.
+  private static let leastLimit = 64 << 10
+
   /// Handles a close of the connection because of a message that is too large.
   func refuseLargest(_ reason: String) {
     let sent = largestFrame
@@ -30,7 +33,8 @@ extension ClientEngine {
     let requested = session.replica(requestedBy: sent.index, in: sent.channel)
     for replica in replicas(in: sent.channel) where replica.hasSent(sent.index) {
       replica.noteRefused(sent.index, bytes: sent.bytes)
-      refusedBytes = min(refusedBytes, sent.bytes)
+      // No server has so low a limit: what is as short may have been refused for another reason.
+      if sent.bytes > Self.leastLimit { refusedBytes = min(refusedBytes, sent.bytes) }
     }
     loseSession()
     retry(reason: problem)
