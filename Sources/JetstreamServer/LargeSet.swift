@@ -33,7 +33,7 @@ final class LargeSet: UndecidedSet {
     bytes = text?.bytes.count ?? sync.fragments.roughSize
     judgement = Judgement(
       of: sync.fragments, isAtomic: sync.atomic == true, by: submitter, in: subscription.host)
-    // What other clients may have missed changes with what they are told.
+    // A client that does not rebase may have missed more by the time of the decision.
     basis = submitter.rebases ? subscription.host.basis : nil
     super.init(sync, checksum: checksum, submitter, subscription)
   }

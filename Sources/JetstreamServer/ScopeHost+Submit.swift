@@ -123,9 +123,9 @@ extension ScopeHost {
     guard done.count == submitted.count else { return false }
     return done.indices.allSatisfy { at in
       submitted[at].bases.isEmpty
-        && done[at].className.hasSameBytes(as: submitted[at].className)
+        && done[at].className.utf8.elementsEqual(submitted[at].className.utf8)
         && zip(done[at].properties.members, submitted[at].properties.members).allSatisfy {
-          $0.key.hasSameBytes(as: $1.key) && !$0.value.hasObject
+          $0.key.utf8.elementsEqual($1.key.utf8) && !$0.value.hasObject
         }
     }
   }

@@ -25,13 +25,13 @@ extension ServerEngine {
     guard let client = subscription.client, let number = sync.number, session.version > 1 else {
       return submit(arrival, to: subscription)
     }
-    if let first = subscription.numbering?.firstReused, number > first {
-      return rejectReuse(of: first, by: sync, on: subscription)
-    }
     if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
     let (text, checksum) = sync.checkedText()
     switch host.clients.verdict(of: client, on: number, checksum: checksum) {
     case .new:
+      if let reused = subscription.numbering?.reusedNumber {
+        return rejectReuse(of: reused, by: sync, on: subscription)
+      }
       let most = configuration.limits.unknownDecisionBytes
       guard host.clients.hasRoom(for: client, below: most) else {
         return endOverLimit(session, .unknownDecisionBytes)
@@ -51,8 +51,8 @@ extension ServerEngine {
     }
   }
 
-  /// Rejects a change set because its number, or one in front of it, stands for another one. The client takes a new identity for
-  /// all that is not decided by then, so the answer comes behind those to its earlier change sets.
+  /// Rejects a change set because its number, or one that was sent before it, stands for another one. The client takes a new
+  /// identity for all that is not decided by then, so the answer comes behind those to its earlier change sets.
   func rejectReuse(of number: Int, by sync: ScopeSync, on subscription: Subscription) {
     let error = WireError.setNumberReused(number)
     var result = ScopeHost.Result(rejecting: sync, error)

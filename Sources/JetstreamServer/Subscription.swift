@@ -91,8 +91,8 @@ final class Subscription {
   /// Notes the identity with which the client has fetched the scope once more.
   func fetched(by client: NumberingClient?) { numbering = client }
 
-  /// Notes that the client has given a number to another change set than the one that was decided.
-  func noteReuse(of number: Int) { numbering?.firstReused = number }
+  /// Notes that the client has given a number to another change set than the one that was decided, or is being decided.
+  func noteReuse(of number: Int) { numbering?.reusedNumber = number }
 
   /// True while the session is sent each change set as soon as it is durable; see ``ScopeAudience/listeners``.
   var listens: Bool { host.audience.includes(self) }
@@ -257,9 +257,9 @@ struct NumberingClient {
   let id: UUID
   /// The name of the client that other clients see. With the client's own identity, they could pose as it.
   let publicName: UUID
-  /// The first number that stands for another change set; nil if there was none. Nothing behind it is decided: the client
-  /// sends all of it again, under another identity.
-  var firstReused: Int?
+  /// The last number that the client has given to another change set; nil if there was none. No further change set is decided
+  /// then: the client sends all that are not decided again, under another identity.
+  var reusedNumber: Int?
 
   init(_ claimed: UUID, of principal: Principal?) {
     id =

@@ -38,11 +38,7 @@ struct Tombstones {
   /// until now are known to all.
   mutating func takeNewcomers(among fragments: [SyncFragment]) -> Set<UUID> {
     defer { revived = [] }
-    var result: Set<UUID> = []
-    for at in fragments.indices where fragments[at].kind == .add {
-      result.insert(fragments[at].uuid)
-    }
-    return revived.isEmpty ? result : result.subtracting(revived)
+    return Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid)).subtracting(revived)
   }
 
   /// Forgets which models have come back: no session has seen what a history tells.

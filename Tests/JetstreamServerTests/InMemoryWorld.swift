@@ -200,6 +200,15 @@ final class InMemoryWorld {
     return true
   }
 
+  /// Judges to the end, and delivers what that leads to. Returns the number of slices.
+  @discardableResult
+  func judgeAll() -> Int {
+    var count = 0
+    while judge() { count += 1 }
+    for case let peer as RawPeer in peers { peer.take() }
+    return count
+  }
+
   @discardableResult
   func addClient(
     configuration: ClientEngine.Configuration = .init(), root: ModelObject = Canvas(),

@@ -73,20 +73,11 @@ struct LargeSetOfRowsTests {
     return message
   }
 
-  /// Judges to the end. Returns the number of slices.
-  @discardableResult
-  private func judge() -> Int {
-    var count = 0
-    while world.judge() { count += 1 }
-    for case let peer as RawPeer in world.peers { peer.take() }
-    return count
-  }
-
   @Test("Rules are asked once about what they permit, while nothing changes the scope")
   func judgedOnce() {
     let (ann, bob) = (peer(), peer())
     let message = send(additions(), from: ann)
-    #expect(judge() > 5)
+    #expect(world.judgeAll() > 5)
     #expect(ann.replies(to: message.index) == Array(repeating: FragmentReply(), count: 11))
     #expect(questions.counts() == Dictionary(uniqueKeysWithValues: uuids.map { ($0, 1) }))
     #expect(content.document.count == 11 && bob.syncs.map(\.fragments.count) == [11])
@@ -102,7 +93,7 @@ struct LargeSetOfRowsTests {
       .change, uuid: root, className: "Canvas", properties: [:],
       operations: ["hidden": [.insert(uuids[0], .end)]])
     let message = send(fragments + [holder], from: ann)
-    judge()
+    world.judgeAll()
     let errors = ann.replies(to: message.index)?.map { $0.error?.message }
     #expect(errors?[1] == "The canvas is closed" && errors?[0] == nil && errors?[11] != nil)
     #expect(content.document.count == 10 && bob.syncs.count == 1)
@@ -116,7 +107,7 @@ struct LargeSetOfRowsTests {
     let message = send(additions(), from: ann)
     while questions.counts().count < 10 { #expect(world.judge()) }
     bob.submit([self.name(name)])
-    judge()
+    world.judgeAll()
     let errors = ann.replies(to: message.index)?.compactMap { $0.error?.message } ?? []
     #expect(errors.count { $0 == "The canvas is closed" } == (name == "closed" ? 10 : 0))
     #expect(questions.counts()[uuids[0]] == 2)
@@ -151,7 +142,7 @@ struct LargeSetOfRowsTests {
     bob.send(.ping(ping))
     world.advance(by: .seconds(1))
     #expect(world.server.departedCount(of: content) == 0)
-    judge()
+    world.judgeAll()
     let errors = ann.replies(to: message.index)?.compactMap(\.error) ?? []
     #expect(errors.count == 10 && content.document.count == 1)
   }

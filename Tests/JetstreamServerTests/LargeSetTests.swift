@@ -80,15 +80,6 @@ struct LargeSetTests {
     return peer.stamp(.scopeSync(sync))
   }
 
-  /// Judges to the end. Returns the number of slices.
-  @discardableResult
-  private func judge() -> Int {
-    var count = 0
-    while world.judge() { count += 1 }
-    for case let peer as RawPeer in world.peers { peer.take() }
-    return count
-  }
-
   private var isAllDecided: Bool {
     world.server.hosts.values.allSatisfy { $0.undecided.isEmpty }
   }
@@ -107,7 +98,7 @@ struct LargeSetTests {
       #expect(world.judge())
       #expect(bob.submit([change(shape, ["x": .integer(x)])]) == [FragmentReply()])
     }
-    #expect(judge() > 5)
+    #expect(world.judgeAll() > 5)
     let replies = eve.messages.compactMap { message -> ScopeSyncReply? in
       if case .scopeSyncReply(let reply) = message { reply } else { nil }
     }
@@ -126,7 +117,7 @@ struct LargeSetTests {
     #expect(ann.submit(additions(x: 5, version: version)).isEmpty)
     #expect(world.judge())
     #expect(bob.submit([name("open")]) == [FragmentReply()])
-    judge()
+    world.judgeAll()
     #expect(world.canvas.shapes.count == 11 && world.canvas.name == "open")
     #expect(bob.syncs.map(\.fragments.count) == [11])
     expectAllIsDecided()
@@ -139,14 +130,14 @@ struct LargeSetTests {
     let (ann, bob) = (peer(), peer())
     let other = dry.peer()
     other.send(dry.sync(other, dry.additions(x: 5)))
-    let slices = dry.judge()
+    let slices = dry.world.judgeAll()
     #expect(slices > 5 && dry.world.canvas.shapes.count == 11)
     let message = sync(ann, additions(x: 5))
     ann.send(message)
     for _ in 1..<slices { #expect(world.judge()) }
     #expect(!isAllDecided)
     #expect(bob.submit([name("closed")]) == [FragmentReply()])
-    #expect(judge() == 1)
+    #expect(world.judgeAll() == 1)
     let replies = ann.replies(to: message.index) ?? []
     #expect(
       replies.count == 11
@@ -163,7 +154,7 @@ struct LargeSetTests {
     fragments.append(change(shape, ["label": "new"]))
     let message = sync(ann, fragments)
     ann.send(message)
-    judge()
+    world.judgeAll()
     let replies = ann.replies(to: message.index) ?? []
     #expect(replies.map { $0.error == nil } == Array(repeating: true, count: 11) + [false, true])
     #expect(world.canvas.shapes.count == 11 && shape.label == "new")
@@ -177,7 +168,7 @@ struct LargeSetTests {
     let message = ann.stamp(
       .scopeSync(ScopeSync(scopeIndex: ann.scopeIndex, fragments: fragments, atomic: true)))
     ann.send(message)
-    judge()
+    world.judgeAll()
     let replies = ann.replies(to: message.index) ?? []
     #expect(replies.count == 12 && replies.allSatisfy { $0.error != nil })
     #expect(replies.first?.causedBy == 11 && world.canvas.shapes.count == 1)
@@ -194,7 +185,7 @@ struct LargeSetTests {
     ]
     for message in messages { ann.send(message) }
     #expect(world.canvas.name == nil)
-    judge()
+    world.judgeAll()
     let answered = ann.messages.compactMap { message -> Int? in
       if case .scopeSyncReply(let reply) = message { reply.replyTo } else { nil }
     }
@@ -216,7 +207,7 @@ struct LargeSetTests {
       second.replies(to: other.index)?.first?.error?.type == WireError.setNumberReused(1).type)
     let again = sync(second, fragments, number: 1)
     second.send(again)
-    judge()
+    world.judgeAll()
     #expect(second.replies(to: again.index)?.count == 11)
     #expect(world.canvas.shapes.count == 11)
     let late = sync(first, fragments, number: 1)
@@ -233,7 +224,7 @@ struct LargeSetTests {
     let other = sync(ann, [name("b")], number: 2)
     let again = sync(ann, [name("a")], number: 2)
     for message in [first, other, again] { ann.send(message) }
-    judge()
+    world.judgeAll()
     #expect(ann.replies(to: first.index) == nil)
     #expect(ann.replies(to: again.index) == [FragmentReply()])
     #expect(ann.replies(to: other.index)?.first?.error == .setNumberReused(2))
@@ -251,7 +242,7 @@ struct LargeSetTests {
     var other = ScopeSync(index: 77, scopeIndex: 0, fragments: [name("other")])
     other.number = 1
     set.sent(again: other, on: subscription)
-    judge()
+    world.judgeAll()
     #expect(ann.replies(to: 77)?.count == 11)
     #expect(world.canvas.shapes.count == 11 && world.canvas.name == nil)
     expectAllIsDecided()
@@ -291,10 +282,10 @@ struct LargeSetTests {
     }
     let message = sync(eve, addition("RareCrop") + prices)
     eve.send(message)
-    guard let cut else { return judge() }
+    guard let cut else { return world.judgeAll() }
     for _ in 0..<cut { #expect(world.judge()) }
     #expect(bob.submit(addition("Crop")).map(\.error) == [nil, nil])
-    let more = judge()
+    let more = world.judgeAll()
     let replies = eve.replies(to: message.index) ?? []
     #expect(replies.count == 22 && replies.dropFirst().allSatisfy { $0.error != nil }, "\(cut)")
     #expect(plot.crops.map(\.uuid) == [added] && !(plot.crops[0] is RareCrop), "\(cut)")
@@ -353,7 +344,7 @@ struct LargeSetTests {
       }
       // One addition is not judged in slices.
       ann.send(tests.sync(ann, tests.additions(x: 5, count: count) + [tests.name("x")]))
-      #expect(tests.judge() > 0 || count == 1)
+      #expect(tests.world.judgeAll() > 0 || count == 1)
       #expect(ann.close != nil)
       #expect(world.canvas.shapes.count == (byRule ? 1 : 1 + count))
       #expect(bob.syncs.count == (byRule ? 0 : 1))
@@ -370,7 +361,7 @@ struct LargeSetTests {
     ann.send(sync(ann, additions(x: 5, version: version)))
     if version == 2 { ann.send(ann.stamp(.scopeLeave(ScopeLeave(scopeIndex: ann.scopeIndex)))) }
     world.server.changeAccess(ann.token!, "Canvas", .failure(.rejected("Out")), now: world.now)
-    judge()
+    world.judgeAll()
     #expect(world.canvas.shapes.count == 1)
     expectAllIsDecided()
   }
@@ -391,7 +382,7 @@ struct LargeSetTests {
       ann.send(ann.stamp(.scopeLeave(ScopeLeave(scopeIndex: ann.scopeIndex))))
       #expect(world.server.knownAccess(of: nil).map(\.name) == ["Canvas"])
       world.server.changeAccess(ann.token!, "Canvas", .success(access), now: world.now)
-      tests.judge()
+      tests.world.judgeAll()
       #expect(world.canvas.shapes.count == (access == .readOnly ? 1 : 11))
       #expect(asked == 1 && world.server.knownAccess(of: nil).isEmpty)
       ann.send(ann.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
@@ -409,7 +400,7 @@ struct LargeSetTests {
     #expect(world.judge())
     second.send(second.stamp(.scopeLeave(ScopeLeave(scopeIndex: second.scopeIndex))))
     #expect(world.server.endSession(second.token!, telling: .rejected("Out")))
-    judge()
+    world.judgeAll()
     #expect(world.canvas.shapes.count == 1)
     expectAllIsDecided()
   }
@@ -424,7 +415,7 @@ struct LargeSetTests {
     }
     old.send(sync(old, additions(x: 5, version: 1)))
     old.send(sync(old, [name("old")]))
-    judge()
+    world.judgeAll()
     #expect(world.canvas.name == "old")
     let told = old.syncs.flatMap(\.fragments).compactMap { $0.properties["name"] }
     #expect(told == ["app", "old"])
@@ -445,7 +436,7 @@ struct LargeSetTests {
     let waiting = world.server.hosts.values.reduce(0) { $0 + $1.undecided.all.count }
     #expect(waiting > 0 && waiting < 4 && !world.server.hasRoomForLargeSets)
     #expect(world.canvas.shapes.count == 1 + 10 * (4 - waiting))
-    tests.judge()
+    tests.world.judgeAll()
     #expect(world.server.hasRoomForLargeSets && world.canvas.shapes.count == 41)
     tests.expectAllIsDecided()
   }
@@ -458,7 +449,7 @@ struct LargeSetTests {
     bob.send(.ping(Ping(ack: 0)))
     #expect(bob.link.pause == .zero)
     #expect(world.server.rests(on: ann.link.id, isOver: true, now: world.now) > .zero)
-    judge()
+    world.judgeAll()
     #expect(world.server.rests(on: ann.link.id, isOver: true, now: world.now) == .zero)
   }
 
@@ -472,7 +463,7 @@ struct LargeSetTests {
     old.take()
     #expect(old.syncs.last?.fragments.first?.properties["name"] == "new")
     old.acknowledge()
-    judge()
+    world.judgeAll()
     // It shows "new", which the server does not have any more.
     #expect(world.canvas.name == "old")
     let told = old.syncs.flatMap(\.fragments).compactMap { $0.properties["name"] }
@@ -485,7 +476,7 @@ struct LargeSetTests {
     let ann = peer(client)
     ann.send(sync(ann, additions(x: 5), number: 1))
     ann.send(ann.stamp(.scopeLeave(ScopeLeave(scopeIndex: ann.scopeIndex))))
-    judge()
+    world.judgeAll()
     #expect(world.canvas.shapes.count == 11)
     expectAllIsDecided()
   }
@@ -499,7 +490,7 @@ struct LargeSetTests {
     #expect(world.judge())
     world.server.changeAccess(
       ann.token!, "Canvas", .failure(.rejected("Out")), now: world.now)
-    judge()
+    world.judgeAll()
     #expect(world.canvas.shapes.count == 1 && world.canvas.name == nil)
     #expect(ann.messages.allSatisfy { if case .scopeSyncReply = $0 { false } else { true } })
     expectAllIsDecided()
@@ -513,7 +504,7 @@ struct LargeSetTests {
     ann.send(message)
     #expect(world.judge())
     world.server.changeAccess(ann.token!, "Canvas", .success(.readOnly), now: world.now)
-    judge()
+    world.judgeAll()
     #expect(
       ann.replies(to: message.index)?.map(\.error?.type) == Array(repeating: "read-only", count: 11)
     )
@@ -528,7 +519,7 @@ struct LargeSetTests {
     #expect(world.judge())
     world.server.remove(world.scope, .rejected("Gone"))
     #expect(!world.server.work.judgements.isEmpty)
-    judge()
+    world.judgeAll()
     #expect(world.canvas.shapes.count == 1)
     expectAllIsDecided()
     let other = LargeSetTests()
@@ -559,7 +550,7 @@ struct LargeSetTests {
     let alone = LargeSetTests()
     let single = alone.peer()
     single.send(alone.sync(single, alone.additions(x: 5)))
-    let needed = alone.judge()
+    let needed = alone.world.judgeAll()
     let bob = peer()
     let message = sync(bob, additions(x: 5))
     bob.send(message)
@@ -571,7 +562,7 @@ struct LargeSetTests {
     }
     // One for each of its own.
     #expect(slices <= 2 * needed + 1)
-    judge()
+    world.judgeAll()
     for message in [first] + others { #expect(eve.replies(to: message.index)?.count == 40) }
     expectAllIsDecided()
   }

@@ -37,7 +37,7 @@ struct ReusedNumberTests {
     for message in messages { peer.send(message) }
     for message in messages { #expect(isReused(message, by: peer)) }
     #expect(world.canvas.likes == 1)
-    // What was decided before is answered as it was.
+    // The one that was decided before is answered as it was.
     let first = sync(peer, number: 1, adding: 1)
     peer.send(first)
     #expect(peer.replies(to: first.index) == [FragmentReply()])

@@ -196,9 +196,10 @@ public final class UndoHistory {
       stacks.forgetTaken(entry.set.id)
       onChange.fire(())
     }
-    // Of one that is rejected, `note(_:)` takes care.
-    handle.whenFinished { [weak self, weak handle] error in
-      if error == nil, let handle { self?.stacks.settle(handle.changeSet.id) }
+    handle.whenFinished { [weak self, weak handle] _ in
+      // Of one that is rejected, `note(_:)` takes care.
+      guard let self, let handle, !handle.isRejected else { return }
+      stacks.settle(handle.changeSet.id)
     }
     return report
   }
@@ -224,7 +225,7 @@ public final class UndoHistory {
   }
 
   private func note(_ handle: ChangeSetHandle) {
-    guard handle.state == .rejected || handle.state == .partlyRejected else { return }
+    guard handle.isRejected else { return }
     let rejected = handle.rejections.map(\.fragment)
     let isWhole = handle.state == .rejected
     if stacks.reject(rejected, of: handle.changeSet.id, isWhole: isWhole) { onChange.fire(()) }
@@ -281,4 +282,9 @@ extension Scope {
         return fragment.properties.isEmpty && fragment.operations.isEmpty ? nil : fragment
       }, alsoKnown: alsoKnown)
   }
+}
+
+extension ChangeSetHandle {
+  /// True if the server has rejected the change set, or a part of it.
+  fileprivate var isRejected: Bool { state == .rejected || state == .partlyRejected }
 }

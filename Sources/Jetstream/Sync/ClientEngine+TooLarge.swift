@@ -33,7 +33,7 @@ extension ClientEngine {
     let requested = session.replica(requestedBy: sent.index, in: sent.channel)
     for replica in replicas(in: sent.channel) where replica.hasSent(sent.index) {
       replica.noteRefused(sent.index, bytes: sent.bytes)
-      // No server has so low a limit: what is as short may have been refused for another reason.
+      // A shorter one may have been refused for another reason, and would keep the client from sending anything.
       if sent.bytes > Self.leastLimit { refusedBytes = min(refusedBytes, sent.bytes) }
     }
     loseSession()

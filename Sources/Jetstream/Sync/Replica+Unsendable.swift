@@ -21,7 +21,7 @@ struct UnsendableSet {
     let room = limit - Self.overhead
     // No value takes more than eight times its estimated size.
     let arguments = set.arguments?.roughSize ?? 0
-    guard set.fragments.reduce(arguments, { $0 + $1.roughSize }) > room / 8 else { return nil }
+    guard arguments + set.fragments.roughSize > room / 8 else { return nil }
     var bytes = Array((set.procedure ?? "").utf8)
     set.arguments?.write(to: &bytes)
     for fragment in set.fragments { fragment.write(to: &bytes) }

@@ -98,9 +98,7 @@ public struct JSONObject: Sendable {
 
   private mutating func reindex() {
     var positions: [String: Int] = [:]
-    // For as many members as there is room for, if more room was reserved than growing would have made.
-    positions.reserveCapacity(
-      members.capacity > 2 * members.count ? members.capacity : members.count)
+    positions.reserveCapacity(members.count)
     for (position, member) in members.enumerated() { positions[member.key] = position }
     self.positions = positions
   }

@@ -17,21 +17,6 @@ extension String {
   }
 }
 
-extension String {
-  /// Returns true if two strings have the same UTF-8 bytes. `==` also takes others for equal that are the same text.
-  package func hasSameBytes(as other: String) -> Bool {
-    let isSame = utf8.withContiguousStorageIfAvailable { own in
-      other.utf8.withContiguousStorageIfAvailable { other -> Bool in
-        guard own.count == other.count, let first = own.baseAddress,
-          let second = other.baseAddress
-        else { return own.isEmpty && other.isEmpty }
-        return memcmp(first, second, own.count) == 0
-      }
-    }
-    return (isSame ?? nil) ?? utf8.elementsEqual(other.utf8)
-  }
-}
-
 extension [String] {
   /// Returns the strings in the order of their UTF-8 bytes. Cost: O(n log n).
   ///

@@ -5,7 +5,8 @@ import Foundation
 ///
 /// It has two arrays: 32 bits of hash for each slot, which are searched, and the rows, which are read only if the hashes
 /// agree. Linear probing; removing an entry moves the following ones back. It grows by a half, so that between one half
-/// and three quarters of the slots are used, once there are a few: 16 to 24 bytes for each row.
+/// and three quarters of the slots are used, once there are a few and unless room was made for more: 16 to 24 bytes for each
+/// row.
 struct RowIndex {
   private(set) var count = 0
   /// The hashes of the entries; 0 is an empty slot.
