@@ -8,13 +8,16 @@ struct ClientTable {
   /// The highest ``ScopeHistory/Client/seenAt`` of a client that was dropped from the table: clients last seen at this
   /// sequence or before may be forgotten.
   private(set) var forgottenUpTo = 0
-  /// The number of clients above which ``trim(to:present:)`` looks again for clients to drop.
+  /// The number of clients above which ``trim(to:bytes:present:)`` looks again for clients to drop.
   private var trimAt = 0
+  /// The approximate size in bytes of the decisions that were made since their sizes were last added up.
+  private var addedBytes = 0
 
   init() {}
 
   init(_ history: ScopeHistory) {
     byID = history.clients
+    addedBytes = byID.values.reduce(0) { $0 + $1.bytes }
     forgottenUpTo = history.forgottenUpTo
   }
 
@@ -43,7 +46,8 @@ struct ClientTable {
   ///   - place: the sequence of the change set; nil if nothing of it was applied.
   ///   - sequence: the scope's current sequence.
   mutating func decide(_ decision: ScopeRecord.Decision, at place: Int?, scopeAt sequence: Int) {
-    byID[decision.client, default: .unknown].decide(decision, at: place, scopeAt: sequence)
+    addedBytes += byID[decision.client, default: .unknown].decide(
+      decision, at: place, scopeAt: sequence)
   }
 
   /// Notes that a client fetches the scope and knows the outcomes of its change sets up to `number`.
@@ -68,25 +72,54 @@ struct ClientTable {
   /// sequence `since`. A client that has seen a later sequence than ``forgottenUpTo`` has also seen the decisions on
   /// its own change sets.
   func hasForgotten(_ client: UUID, since: Int?) -> Bool {
-    guard byID[client] == nil, let since else { return false }
-    return since <= forgottenUpTo && forgottenUpTo > 0
+    if let known = byID[client] { return known.isEmptied }
+    return since.map { $0 <= forgottenUpTo && forgottenUpTo > 0 } ?? false
   }
 
-  /// Drops the clients that were seen least recently, but none of `present`, once the table exceeds `limit` by a
-  /// quarter. Cost: O(n log n), at most once for every `limit / 4` clients that are added.
-  mutating func trim(to limit: Int, present: () -> Set<UUID>) {
+  /// Forgets decisions of clients that are not `present`, if there are too many.
+  ///
+  /// - Parameters:
+  ///   - limit: the number of clients. Once the table exceeds it by a quarter, those that were seen least recently are
+  ///     dropped.
+  ///   - most: the approximate size of the decisions of all clients that are not present; nil for no limit. Once they exceed
+  ///     it by a quarter, the clients with the most lose theirs. A user may be one client after the other, and leave each
+  ///     behind with all that it may not know: those of other users stay.
+  ///
+  /// Cost: O(n log n), at most once for every `limit / 4` clients that are added, and every `most / 4` bytes.
+  mutating func trim(to limit: Int, bytes most: Int?, present: () -> Set<UUID>) {
     let limit = max(limit, 0)
     let margin = max(limit / 4, 1)
-    guard byID.count - limit > margin, byID.count > trimAt else { return }
-    let present = present()
-    let absent = byID.filter { !present.contains($0.key) }
-      .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
-    for (client, decisions) in absent.prefix(byID.count - limit) {
-      byID[client] = nil
-      forgottenUpTo = max(forgottenUpTo, decisions.seenAt)
+    if byID.count - limit > margin, byID.count > trimAt {
+      let absent = absent(present())
+        .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
+      for (client, decisions) in absent.prefix(byID.count - limit) {
+        byID[client] = nil
+        // 0 stands for none.
+        forgottenUpTo = max(forgottenUpTo, decisions.seenAt, 1)
+      }
+      // The clients that are present may be more than the limit.
+      trimAt = byID.count + margin
     }
-    // The clients that are present may be more than the limit.
-    trimAt = byID.count + margin
+    if let most, addedBytes > most / 4 { empty(absent(present()), to: most) }
+  }
+
+  private func absent(_ present: Set<UUID>) -> [UUID: ScopeHistory.Client] {
+    byID.filter { !present.contains($0.key) }
+  }
+
+  /// Forgets all decisions of those of `absent` that have the most, until the others have at most `most` bytes.
+  private mutating func empty(_ absent: [UUID: ScopeHistory.Client], to most: Int) {
+    addedBytes = 0
+    var left = absent.values.reduce(0) { $0 + $1.bytes }
+    if left <= most { return }
+    let largest = absent.sorted {
+      ($0.value.bytes, $0.key.uuidString) > ($1.value.bytes, $1.key.uuidString)
+    }
+    for (client, decisions) in largest {
+      if left <= most { return }
+      left -= decisions.bytes
+      byID[client] = .emptied(seenAt: decisions.seenAt)
+    }
   }
 }
 
@@ -103,6 +136,13 @@ extension ScopeHistory.Client {
   /// The decisions on the change sets of a client that the table does not have.
   static var unknown: Self { Self(decided: 0, checksum: 0, decisions: []) }
 
+  /// What is left of a client whose decisions were forgotten.
+  fileprivate static func emptied(seenAt: Int) -> Self {
+    var result = unknown
+    (result.seenAt, result.isEmptied) = (seenAt, true)
+    return result
+  }
+
   /// Returns whether a received change set is new, was decided before, or contradicts an earlier decision.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {
     if number > decided { return .new }
@@ -116,10 +156,13 @@ extension ScopeHistory.Client {
   /// Records the decision on the client's next change set.
   ///
   /// - Parameter sequence: the sequence of the change set; nil if nothing of it was applied.
-  mutating func decide(
+  /// - Returns: the approximate size of the decision in bytes.
+  fileprivate mutating func decide(
     _ decision: ScopeRecord.Decision, at sequence: Int?, scopeAt seenAt: Int
-  ) {
+  ) -> Int {
+    let before = bytes
     self.seenAt = seenAt
+    isEmptied = false
     decided = decision.number
     checksum = decision.checksum
     checksums[decision.number] = decision.checksum
@@ -127,6 +170,7 @@ extension ScopeHistory.Client {
       .init(
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence,
         outcome: decision.outcome))
+    return bytes - before
   }
 
   /// The size above which not even the last decision is kept, once the client knows it.

@@ -5,6 +5,8 @@ import Jetstream
 extension ScopeHost {
   /// A submission that was checked, and merged with what its session has not seen.
   struct Draft {
+    /// The part of initial content that was judged; nil for other change sets.
+    var initial: InitialContent?
     /// The errors of the fragments that are rejected, by their positions.
     let errors: [Int: WireError]
     /// The positions of the additions of models that the scope does not have, by UUID.

@@ -5,13 +5,15 @@ import Jetstream
 extension ScopeHost {
   /// Applies the part of a client's initial content that is for properties of the root that were never written. All
   /// fragments are accepted; ``Result/effective`` contains those that were applied.
-  func submitInitial(_ fragments: [SyncFragment], by submitter: Submitter) -> Result {
-    guard let root = content.root else { return submit(fragments, isAtomic: false, by: submitter) }
-    let part = InitialContent(
-      of: fragments, root: root.uuid,
-      naming: { [content] in $0.forEachModel(as: content.schema(of: $0), $1) }
-    ) { [filled = filledDictionaries(of: root)] in hasContent($0, root, filled) }
-    var result = submit(part.fragments, isAtomic: false, by: submitter)
+  ///
+  /// - Parameter judged: the draft of the content, if it was judged already.
+  func submitInitial(
+    _ fragments: [SyncFragment], by submitter: Submitter, judged: Draft? = nil
+  ) -> Result {
+    guard let part = judged?.initial ?? part(ofInitial: fragments) else {
+      return submit(fragments, isAtomic: false, by: submitter, judged: judged)
+    }
+    var result = submit(part.fragments, isAtomic: false, by: submitter, judged: judged)
     guard part.fragments != fragments else { return result }
     var replies = fragments.map { _ in FragmentReply() }
     for (place, var reply) in zip(part.places, result.replies) {
@@ -21,6 +23,15 @@ extension ScopeHost {
     result.replies = replies
     result.effective = result.item?.fragments ?? []
     return result
+  }
+
+  /// Returns the part of a client's initial content that has an effect; nil if the scope has no root.
+  func part(ofInitial fragments: [SyncFragment]) -> InitialContent? {
+    guard let root = content.root else { return nil }
+    return InitialContent(
+      of: fragments, root: root.uuid,
+      naming: { [content] in $0.forEachModel(as: content.schema(of: $0), $1) }
+    ) { [filled = filledDictionaries(of: root)] in hasContent($0, root, filled) }
   }
 
   /// Returns the names of the root's dictionaries that have entries.

@@ -3,6 +3,17 @@ import Jetstream
 
 /// Judging submissions in one piece, before anything is changed.
 extension ScopeHost {
+  /// Judges what a session has sent: a change set or, if it names a procedure, initial content.
+  func judgedDraft(of sync: ScopeSync, by submitter: Submitter) -> Draft {
+    guard sync.procedure != nil, let part = part(ofInitial: sync.fragments) else {
+      let isAtomic = sync.procedure == nil && sync.atomic == true
+      return judgedDraft(of: sync.fragments, isAtomic: isAtomic, by: submitter)
+    }
+    var draft = judgedDraft(of: part.fragments, isAtomic: false, by: submitter)
+    draft.initial = part
+    return draft
+  }
+
   /// Checks and merges a submission, and rejects the fragments to which the app's rules object.
   ///
   /// - Parameter objections: the errors of fragments that are rejected in any case.

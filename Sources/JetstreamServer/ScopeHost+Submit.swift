@@ -15,7 +15,7 @@ extension ScopeHost {
     sync.procedure == nil
       ? submit(
         sync.fragments, as: text, isAtomic: sync.atomic == true, by: submitter, judged: judged)
-      : submitInitial(sync.fragments, by: submitter)
+      : submitInitial(sync.fragments, by: submitter, judged: judged)
   }
 
   /// Checks a submission, applies what is accepted, and returns the replies and the messages for other sessions. Seal

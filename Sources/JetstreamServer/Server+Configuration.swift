@@ -67,6 +67,7 @@ extension Server {
       result.handshakeTimeout = handshakeTimeout
       result.keptLimit = .init(bytes: keptBytes)
       result.rememberedClients = rememberedClients
+      result.absentDecisionBytes = limits.absentDecisionBytes
       result.rules = rules
       result.limits = limits
       result.openScopes = .init(

@@ -91,6 +91,9 @@ extension Server.Configuration {
     /// The server keeps them, in memory and in the log, so that the client learns them whenever it comes back. The session
     /// of a client that sends more beyond that ends with `too-many-decisions`; the client begins another one, in which it
     /// says what it knows. A client of this package says so with each change set.
+    ///
+    /// All clients without a session leave at most sixteen times as much in a scope. Beyond that, the scope forgets the
+    /// decisions of those with the most; they are told so when they come back, see `Client.onHistoryLoss`.
     public var unknownDecisionBytes: Int? = 16 << 20
     /// The most resident memory that the process should have, in bytes. The server looks once a second: from the second
     /// look in a row that finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are
@@ -104,6 +107,13 @@ extension Server.Configuration {
 
     /// Makes limits with default values.
     public init() {}
+
+    /// The size of the decisions that all clients without a session leave in a scope together.
+    var absentDecisionBytes: Int? {
+      unknownDecisionBytes.map { 16.multipliedReportingOverflow(by: $0) }.map {
+        $0.overflow ? .max : $0.partialValue
+      }
+    }
   }
 }
 

@@ -36,6 +36,9 @@ extension ServerEngine {
     package var limits = Server.Configuration.Limits()
     /// The number of clients, at least, whose decisions each scope keeps; more if more have sessions.
     package var rememberedClients = 100_000
+    /// The approximate size in bytes of the decisions that each scope keeps for all clients without a session together; nil
+    /// for any.
+    package var absentDecisionBytes: Int?
     /// The amount of change sets that each scope keeps in its stream, for clients that were away or are slow. One that has
     /// missed more gets the full state, and so does one for which the full state is less.
     package var streamLimit = ScopeStream.Extent(sets: 4096, bytes: 16 << 20)

@@ -66,7 +66,7 @@ extension ServerEngine {
     return holds
   }
 
-  /// Notes that a session has sent a change set, if its scope has too much that is not durable.
+  /// Notes that a session has sent a change set or asked for a state, if its scope has too much that is not durable.
   func noteUnstored(_ subscription: Subscription) {
     guard let most = configuration.limits.unstoredBytes,
       hasTooMuchUnstored(subscription, most)

@@ -133,13 +133,6 @@ extension ServerEngine {
     session.link.put(.ping(ping))
   }
 
-  /// Posts a message once everything that it may tell of is durable.
-  func tell(
-    _ session: ServerSession, of subscription: Subscription, _ message: Message
-  ) {
-    whenStored(subscription, of: session) { session.queue(message) }
-  }
-
   /// Runs `action`, which sends something to a session, once the records that the scope has made so far are durable.
   /// Does nothing if the session has ended or left the scope by then.
   func whenStored(

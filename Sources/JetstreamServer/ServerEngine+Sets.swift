@@ -86,9 +86,8 @@ extension ServerEngine {
       return judge(set, of: session)
     }
     var draft: ScopeHost.Draft?
-    if error == nil, sync.procedure == nil, host.policy.rules != nil {
-      draft = host.judgedDraft(
-        of: sync.fragments, isAtomic: sync.atomic == true, by: submitter)
+    if error == nil, host.policy.rules != nil {
+      draft = host.judgedDraft(of: sync, by: submitter)
       // Rules of the app were asked, which may have ended the session, or taken the scope away.
       guard subscription.isLive, !host.hasEnded else { return }
     }
@@ -134,10 +133,17 @@ extension ServerEngine {
         item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
   }
 
-  /// Drops the clients that were seen least recently, if there are too many.
+  /// Forgets decisions of clients that have no session, if there are too many.
   func trimClients(of host: ScopeHost) {
-    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
-      Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
+    host.clients.trim(
+      to: configuration.rememberedClients, bytes: configuration.absentDecisionBytes
+    ) { [sessions] in
+      var present = Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
+      // A client without a session may have a change set that is still being decided.
+      for set in host.undecided.all {
+        if case .client(let client) = set.sender { present.insert(client) }
+      }
+      return present
     }
   }
 

@@ -19,7 +19,7 @@ extension ServerEngine {
     guard isOpen else {
       let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: nil)
       let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: subscription.index)
-      tell(session, of: subscription, .scopeFetchReply(reply))
+      answerWhenStored(subscription, of: session) { session.queue(.scopeFetchReply(reply)) }
       return session.demands.askState(of: subscription)
     }
     session.subscriptions.open(fetch.index, of: host)
@@ -44,7 +44,9 @@ extension ServerEngine {
     session.traffic.load.fullStates += 1
     let state = host.states.smallState(
       of: host, below: root, isSettled: isSettled, now: now)
-    tell(session, of: subscription, .scopeState(state.message(0, scopeIndex: subscription.index)))
+    answerWhenStored(subscription, of: session) {
+      session.queue(.scopeState(state.message(0, scopeIndex: subscription.index)))
+    }
   }
 
   /// Answers the fetches of the frames of this turn, of which each scope leads to one state. Those of a frame of which only
@@ -83,7 +85,7 @@ extension ServerEngine {
     let fetches = session.subscriptions.closeFetches(of: host)
     let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: nil)
     let index = subscription.index
-    whenStored(subscription, of: session) {
+    answerWhenStored(subscription, of: session) {
       for fetch in fetches {
         session.queue(.scopeFetchReply(ScopeFetchReply(replyTo: fetch, scopeIndex: index)))
       }

@@ -82,7 +82,7 @@ final class SimulatedClient {
     self.app = app(ticker)
     scope = self.app.scope
     rememberedWrites = limits.ownWrites
-    mayBeForgotten = limits.rememberedClients < 100
+    mayBeForgotten = limits.mayForget
     watch = isWatched ? NotificationWatch(scope) : nil
     self.outbox = outbox
     ownRoot = outbox?.ownRoot ?? self.scope.root?.uuid.uuidString.lowercased() ?? ""

@@ -116,6 +116,7 @@ final class SimulatedServer {
     configuration.streamLimit.states = limits.streamStates
     configuration.rememberedClients = limits.rememberedClients
     configuration.limits.unknownDecisionBytes = limits.unknownDecisionBytes
+    configuration.absentDecisionBytes = limits.absentDecisionBytes
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.readingTime = .milliseconds(Simulation.Times.reading)
     configuration.handshakeTimeout = .milliseconds(handshake)

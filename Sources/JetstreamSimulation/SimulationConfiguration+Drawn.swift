@@ -30,8 +30,12 @@ extension SimulationConfiguration {
     configuration.faults = Faults.drawn(&random)
     configuration.features = Features.drawn(&random)
     configuration.limits = Limits.drawn(&random)
+    var forgetting = SimulationRandom(seed: seed, branch: 30)
+    if forgetting.chance(0.2) {
+      configuration.limits.absentDecisionBytes = forgetting.number(in: 0...2_000)
+    }
     configuration.incomingPauses = random.pick(from: [0, 0.02, 0.08])!
-    if configuration.limits.rememberedClients < 100 {
+    if configuration.limits.mayForget {
       // A client that is forgotten sends change sets again that may be decided already.
       configuration.promises.subtract([.countersAddUp, .exactlyOnce, .collectionsKeepIntents])
     }

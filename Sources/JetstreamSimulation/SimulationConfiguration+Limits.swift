@@ -32,6 +32,8 @@ extension SimulationConfiguration {
     public var sliceSize = 1_000
     /// The size of the decisions, in bytes, that the server keeps for a client until it says that it knows them; nil for any.
     public var unknownDecisionBytes: Int?
+    /// The size of the decisions, in bytes, that the server keeps for all clients without a session together; nil for any.
+    public var absentDecisionBytes: Int?
     /// The number of decisions on change sets whose sequences it has not reached that a client leaves to one record.
     public var decisionsPerRecord = 2
     /// The number of decisions that a client makes the server keep at most. It must not be smaller than
@@ -47,5 +49,8 @@ extension SimulationConfiguration {
 
     /// Creates the limits of the presets.
     public init() {}
+
+    /// True if the server may forget what it has decided for a client that has not come back yet.
+    var mayForget: Bool { rememberedClients < 100 || absentDecisionBytes != nil }
   }
 }

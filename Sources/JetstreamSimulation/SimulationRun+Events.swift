@@ -243,7 +243,9 @@ extension SimulationRun {
       in: observer.stream, reachable: observer.reachable(kinds(of:)))
     for problem in lost.prefix(8) { report(.intent, problem) }
     for client in present {
-      let mayBeForgotten = configuration.limits.rememberedClients < configuration.clients * 4
+      let mayBeForgotten =
+        configuration.limits.rememberedClients < configuration.clients * 4
+        || configuration.limits.absentDecisionBytes != nil
       for problem in client.wrongHistory(epochs, mayBeForgotten: mayBeForgotten) {
         report(.history, problem)
       }

@@ -1,5 +1,5 @@
 import Jetstream
-import JetstreamServer
+@testable import JetstreamServer
 import JetstreamWebSocket
 import Testing
 
@@ -287,6 +287,28 @@ struct InitialContentJudgementTests {
     world.settle()
     #expect(world.canvas.likes == 0 && world.canvas.name == "new")
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("A rule that ends the session ends the content of it, too")
+  func endedByRule() throws {
+    let world = InMemoryWorld()
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    var rules = ScopeRules()
+    // The rule is asked on the thread of the test.
+    nonisolated(unsafe) let server = world.server!
+    rules.create(Shape.self, "never") { _, _ in
+      for session in server.sessions.keys { server.endSession(session, telling: .rejected("Out")) }
+      return true
+    }
+    try #require(world.server.hosts.values.first).policy.rules = RuleBook(rules)
+    try client.scope.modify(procedure: InitialContent.procedure) {
+      client.canvas.shapes = [Shape()]
+    }
+    client.flush()
+    world.deliver(try #require(client.link), toServer: true)
+    #expect(world.server.sessionCount == 0 && world.canvas.shapes.isEmpty)
   }
 
   @Test("A server of version 1 is sent what its state has no content for")

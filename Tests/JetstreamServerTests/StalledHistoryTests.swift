@@ -83,6 +83,28 @@ struct StalledHistoryTests {
     #expect(!stalled.isHeld(writer) && send() == .zero)
   }
 
+  @Test("A client of version 1 that asks for the state over and over is left unread, too")
+  func oldFetches() throws {
+    var limits = ServerEngine.Configuration()
+    limits.keptLimit.messages = 100
+    let stalled = try StalledWorld(unstoredBytes: 1 << 20, limits)
+    let world = stalled.world
+    let (old, other) = (RawPeer.joined(world, protocol: 1), RawPeer.joined(world, protocol: 2))
+    stalled.store()
+    stalled.name("a", by: other)
+    // Each has two answers.
+    for _ in 0..<25 {
+      old.fetch()
+      #expect(old.link.pause == .zero)
+    }
+    old.fetch()
+    #expect(old.link.pause == .seconds(1) && stalled.isHeld(old) && !stalled.isHeld(other))
+    stalled.store()
+    old.take()
+    #expect(old.fetchErrors.count == 27)
+    #expect(old.fetchErrors.allSatisfy { $0 == nil } && !stalled.isHeld(old))
+  }
+
   @Test("A client that goes on sending is left unread until there is less to store")
   func hold() throws {
     let stalled = try StalledWorld(unstoredBytes: 2_000)

@@ -62,7 +62,7 @@ extension ScopeHistory {
     place["written"] = written.map { .array($0.sorted().map { .string($0) }) }
     result.append(RecordContent(.history, Array(JSONValue.object(place).text.utf8)))
     for (uuid, client) in clients {
-      let json: JSONValue = [
+      var json: JSONObject = [
         "client": .string(uuid.uuidString.lowercased()),
         "seen": .integer(Int64(client.seenAt)),
         "decided": .integer(Int64(client.decided)), "checksum": .integer(Int64(client.checksum)),
@@ -70,7 +70,8 @@ extension ScopeHistory {
         "checksums": .object(
           JSONObject(client.checksums.map { ("\($0.key)", .integer(Int64($0.value))) })),
       ]
-      result.append(RecordContent(.client, Array(json.text.utf8)))
+      if client.isEmptied { json["forgotten"] = true }
+      result.append(RecordContent(.client, Array(JSONValue.object(json).text.utf8)))
     }
     return result
   }
@@ -169,6 +170,7 @@ extension ScopeHistory {
     // Older logs have neither: the client may have been seen until the snapshot was made.
     client.seenAt = sequence
     if case .integer(let seen)? = object["seen"] { client.seenAt = Int(seen) }
+    client.isEmptied = object["forgotten"] == true
     if case .object(let members)? = object["checksums"] {
       for (key, value) in members {
         guard let number = Int(key), case .integer(let whole) = value,

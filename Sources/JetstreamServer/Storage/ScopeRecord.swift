@@ -78,6 +78,9 @@ package struct ScopeHistory: Sendable, Equatable {
     package var checksums: [Int: UInt32] = [:]
     /// The scope's sequence when the client was last seen.
     package var seenAt = 0
+    /// True if the decisions were forgotten, since all clients together had too many. The client is told so when it comes
+    /// back.
+    package var isEmptied = false
     /// The number up to which the client has said that it knows the decisions; 0 after the server was started.
     var known = 0
 

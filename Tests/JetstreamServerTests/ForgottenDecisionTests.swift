@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+@testable import JetstreamServer
+
+@Suite("Decisions that a server forgets of clients without a session")
+struct ForgottenDecisionTests {
+  private func world(absentBytes: Int? = nil, clients: Int = .max) -> InMemoryWorld {
+    var configuration = ServerEngine.Configuration()
+    configuration.absentDecisionBytes = absentBytes
+    configuration.rememberedClients = clients
+    configuration.streamLimit.sets = 4
+    configuration.sliceSize = 4
+    return InMemoryWorld(configuration: configuration)
+  }
+
+  /// A peer whose client fetches the scope, as one that knows it up to `since`.
+  private func peer(_ world: InMemoryWorld, _ client: UUID, since: Int? = nil) -> RawPeer {
+    let peer = RawPeer(world)
+    _ = peer.createSession()
+    var fetch = ScopeFetch(name: "Canvas", client: client)
+    fetch.since = since.map { ScopePosition(epoch: world.server.positions[0].epoch, sequence: $0) }
+    peer.send(peer.stamp(.scopeFetch(fetch)))
+    return peer
+  }
+
+  private func sync(_ peer: RawPeer, number: Int, _ fragments: [SyncFragment]) -> Int {
+    var sync = ScopeSync(scopeIndex: peer.scopeIndex, fragments: fragments)
+    sync.number = number
+    let message = peer.stamp(.scopeSync(sync))
+    peer.send(message)
+    return message.index
+  }
+
+  /// Sends a change set that adds one to the likes.
+  @discardableResult
+  private func like(_ peer: RawPeer, number: Int) -> Int {
+    var fragment = SyncFragment(
+      .change, uuid: peer.world.canvas.uuid, className: "Canvas", properties: [:])
+    fragment.operations["likes"] = [.add(1)]
+    return sync(peer, number: number, [fragment])
+  }
+
+  /// Sends a change set whose `count` fragments are all rejected.
+  private func fail(_ peer: RawPeer, number: Int, count: Int = 1) {
+    let wrong = SyncFragment(.change, uuid: UUID(), className: "Canvas", properties: ["name": "x"])
+    _ = sync(peer, number: number, Array(repeating: wrong, count: count))
+  }
+
+  /// The connection of a peer is lost, and its session expires.
+  private func leave(_ peer: RawPeer) {
+    peer.world.cut(peer.link)
+    peer.world.server.advance(to: peer.world.now + .seconds(3600))
+  }
+
+  private func standing(of peer: RawPeer) throws -> ScopeStanding {
+    let standings = peer.messages.compactMap { message -> ScopeStanding? in
+      if case .scopeFetchReply(let reply) = message { reply.standing } else { nil }
+    }
+    return try #require(standings.last)
+  }
+
+  @Test("A user who is one client after the other loses its own decisions, and no others")
+  func largestFirst() throws {
+    let world = world(absentBytes: 8_000)
+    let honest = UUID()
+    let first = peer(world, honest)
+    like(first, number: 1)
+    leave(first)
+    let hostile = (0..<20).map { _ in UUID() }
+    for client in hostile {
+      let peer = peer(world, client)
+      like(peer, number: 1)
+      fail(peer, number: 2, count: 20)
+      leave(peer)
+    }
+    let clients = try #require(world.server.hosts.values.first?.clients.byID)
+    #expect(clients.count == 21 && clients[honest]?.decided == 1)
+    let bytes = clients.values.reduce(0) { $0 + $1.bytes }
+    // A quarter more, and what the last one has added since.
+    #expect((1...13_000).contains(bytes), "\(bytes)")
+
+    // The first one learns what it has missed, and adds nothing for the second time.
+    let back = peer(world, honest, since: 0)
+    #expect(try standing(of: back).decided == 1 && !standing(of: back).isForgotten)
+    #expect(back.replies(to: like(back, number: 1)) == [FragmentReply()])
+    #expect(world.canvas.likes == 21)
+    // The others are told, also by a server that was started again.
+    let forgotten = try #require(hostile.first { clients[$0]?.isEmptied == true })
+    #expect(try standing(of: peer(world, forgotten, since: 1)).isForgotten)
+    let history = try #require(world.server.history(of: world.scope))
+    let lines = history.content.map { LogRecord(sequence: 1, kind: $0.kind, payload: $0.payload) }
+    let stored = StoredHistory(
+      snapshot: LogSnapshot(sequence: 1, state: lines, kept: []), records: [])
+    let again = try #require(try ScopeHistory(stored))
+    #expect(again.clients == history.clients && again.clients[forgotten]?.isEmptied == true)
+    // Once it goes on, it is a client like any other.
+    let goesOn = peer(world, forgotten, since: 1)
+    like(goesOn, number: 1)
+    leave(goesOn)
+    #expect(try standing(of: peer(world, forgotten, since: 1)).decisions.map(\.number) == [1])
+  }
+
+  @Test("A client with a session loses nothing, however many decisions it does not know")
+  func present() throws {
+    let world = world(absentBytes: 1_000)
+    let client = UUID()
+    let peer = peer(world, client)
+    for number in 1...5 { fail(peer, number: number, count: 20) }
+    let decided = world.server.hosts.values.first?.clients[client]
+    #expect(decided?.decided == 5 && decided?.decisions.count == 5)
+  }
+
+  @Test("A client of which something is still being decided loses nothing")
+  func undecided() throws {
+    let world = world(clients: 1)
+    world.judgesAtOnce = false
+    let client = UUID()
+    let first = peer(world, client)
+    fail(first, number: 1)
+    let shapes = (0..<20).map { _ in
+      SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
+    }
+    _ = sync(first, number: 2, shapes)
+    leave(first)
+    for _ in 0..<8 {
+      let visitor = peer(world, UUID())
+      like(visitor, number: 1)
+      leave(visitor)
+    }
+    world.judgeAll()
+    let decisions = try standing(of: peer(world, client)).decisions
+    #expect(decisions.map(\.number) == [1, 2])
+    #expect(decisions.first?.fragmentReplies.first?.error != nil)
+  }
+
+  @Test("A client that was forgotten before the scope's first change set is, too")
+  func beforeTheFirst() {
+    var table = ClientTable()
+    for number in 1...3 {
+      table.decide(
+        .init(client: UUID(), number: number, checksum: 1, fragmentReplies: []), at: nil, scopeAt: 0
+      )
+    }
+    table.trim(to: 1, bytes: nil) { [] }
+    #expect(table.count == 1 && table.hasForgotten(UUID(), since: 0))
+  }
+}
