@@ -50,7 +50,7 @@ extension Server {
     /// here is taken for the client, so that all its clients count as one address.
     public var trustedProxies: Set<String> = []
     /// The limits that keep hostile or broken clients from what others need.
-    public var limits = Limits()
+    public var limits = ServerLimits()
 
     /// Returns the rules for the changes of clients in the scope of a name; nil for none, which is the default: a client
     /// that may write to a scope may then write everything that its classes can hold. Called once for each scope that

@@ -36,6 +36,10 @@ extension Server {
     return count
   }
 
+  /// The number of times that clients have reached each limit since the server was made, by the name of its property in
+  /// ``ServerLimits``. Limits that were never reached are left out.
+  public var limitHits: [String: Int] { shards.hits.byName }
+
   /// Asks the app for the principal of a session, if it wants to be asked.
   func beginAuthentication(
     of session: SessionInfo, on connection: Int

@@ -13,7 +13,7 @@ private final class Desk: ModelObject {
 struct ChangeInverseTests {
   private let canvas = Canvas()
   private let scope: Scope
-  private let host: ScopeHost
+  private let host: ScopeOrder
   private let shapes: [Shape]
 
   init() {
@@ -28,7 +28,7 @@ struct ChangeInverseTests {
     canvas.selected = shapes[0]
     canvas.likes = 250
     canvas.named["x"] = shapes[1]
-    host = ScopeHost(
+    host = ScopeOrder(
       content: scope.makeContent(), epoch: "e", policy: .init(unknown: .keep),
       streamLimit: .init(sets: 100, bytes: 100_000))
     host.records.store = { _ in }
@@ -48,7 +48,7 @@ struct ChangeInverseTests {
   /// Submits fragments, and returns the inverse of what was accepted.
   @discardableResult
   private func submit(_ fragments: [SyncFragment], version: Int = 2) throws -> ChangeSet {
-    var submitter = ScopeHost.Submitter(
+    var submitter = ScopeOrder.Submitter(
       session: 1, proven: host.sequence, rebases: version > 1, missed: .init())
     submitter.usesOperations = version > 1
     submitter.origin.author = "Ada"
@@ -95,12 +95,12 @@ struct ChangeInverseTests {
     shape.parts = [part]
     desk.shapes = [shape]
     desk.held = shape
-    let host = ScopeHost(
+    let host = ScopeOrder(
       content: scope.makeContent(), epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
     host.records.store = { _ in }
     scope.flush()
     func submit(_ fragments: [SyncFragment]) throws -> ChangeSet {
-      var submitter = ScopeHost.Submitter(
+      var submitter = ScopeOrder.Submitter(
         session: 1, proven: host.sequence, rebases: true, missed: .init())
       submitter.usesOperations = true
       let result = host.submit(fragments, isAtomic: false, by: submitter)
@@ -266,7 +266,7 @@ struct ChangeInverseTests {
   @Test("Nothing is noted for a log that is not there and an app that does not listen")
   func unwanted() {
     host.records.store = nil
-    let submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
+    let submitter = ScopeOrder.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
     let result = host.submit([change(["name": "new"])], isAtomic: false, by: submitter)
     #expect(result.item != nil && result.set == nil)
   }

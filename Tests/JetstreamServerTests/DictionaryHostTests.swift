@@ -33,15 +33,15 @@ struct DictionaryHostTests {
   /// A host of rows, with the records that it would write.
   private final class World {
     let content: RowsContent
-    let host: ScopeHost
+    let host: ScopeOrder
     var records: [ScopeRecord] = []
     private(set) var numbers: [Int: Int] = [:]
 
     init() throws {
       content = RowsContent(name: "Club", Document(schema: try schema().schema, root: root))
-      host = ScopeHost(
+      host = ScopeOrder(
         content: content, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
-      host.audience.valueSessions = 1
+      host.needsValues = true
       host.records.store = { [unowned self] in records.append($0) }
     }
 
@@ -49,8 +49,8 @@ struct DictionaryHostTests {
 
     func submit(
       _ fragments: [SyncFragment], by session: Int = 1, isAtomic: Bool = false, version: Int = 2
-    ) -> ScopeHost.Result {
-      var submitter = ScopeHost.Submitter(
+    ) -> ScopeOrder.Result {
+      var submitter = ScopeOrder.Submitter(
         session: session, proven: host.sequence, rebases: version > 1, missed: .init())
       submitter.usesOperations = version > 1
       let result = host.submit(fragments, isAtomic: isAtomic, by: submitter)
@@ -307,7 +307,7 @@ struct DictionaryHostTests {
         world.accept(Self.change(Self.root, ["members/b": .null]))
         #expect(world.host.written == ["members"])
       }
-      var submitter = ScopeHost.Submitter(session: 2, proven: 0, rebases: true, missed: .init())
+      var submitter = ScopeOrder.Submitter(session: 2, proven: 0, rebases: true, missed: .init())
       submitter.usesOperations = true
       let result = world.host.submitInitial(
         [
@@ -433,7 +433,7 @@ struct DictionaryHostTests {
     let world = try World()
     let schema = try Self.schema().schema
     let followers = [Follower(schema), Follower(schema)]
-    let state = world.host.state
+    let state = world.host.history(of: [world.host.content.sharedState()])
     for step in 0..<120 {
       let set = source.set(world.document.uuids.sorted())
       let result = world.submit(

@@ -101,7 +101,7 @@ struct DifferenceTests {
     let document = Document(schema: schema, root: source.root)
     let content: any HostedContent =
       seed % 2 == 0 ? ModelContent(scope) : RowsContent(name: "Plot", document)
-    let host = ScopeHost(
+    let host = ScopeOrder(
       content: content, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
     _ = try content.restore([
       SyncFragment(
@@ -111,7 +111,7 @@ struct DifferenceTests {
     for step in 0..<150 {
       let before = State(of: content)
       let fragments = source.set(before.models.keys.sorted())
-      var submitter = ScopeHost.Submitter(
+      var submitter = ScopeOrder.Submitter(
         session: 1, proven: host.sequence, rebases: true, missed: .init())
       submitter.usesOperations = seed % 3 != 0 || source.chance(0.5)
       let isAtomic = source.chance(0.2)

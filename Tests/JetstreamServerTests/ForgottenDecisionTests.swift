@@ -75,7 +75,7 @@ struct ForgottenDecisionTests {
       fail(peer, number: 2, count: 20)
       leave(peer)
     }
-    let clients = try #require(world.server.hosts.values.first?.clients.byID)
+    let clients = try #require(world.server.hosts.values.first?.order.clients.byID)
     #expect(clients.count == 21 && clients[honest]?.decided == 1)
     let bytes = clients.values.reduce(0) { $0 + $1.bytes }
     // A quarter more, and what the last one has added since.
@@ -108,7 +108,7 @@ struct ForgottenDecisionTests {
     let client = UUID()
     let peer = peer(world, client)
     for number in 1...5 { fail(peer, number: number, count: 20) }
-    let decided = world.server.hosts.values.first?.clients[client]
+    let decided = world.server.hosts.values.first?.order.clients[client]
     #expect(decided?.decided == 5 && decided?.decisions.count == 5)
   }
 

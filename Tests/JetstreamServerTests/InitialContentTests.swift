@@ -302,7 +302,7 @@ struct InitialContentJudgementTests {
       for session in server.sessions.keys { server.endSession(session, telling: .rejected("Out")) }
       return true
     }
-    try #require(world.server.hosts.values.first).policy.rules = RuleBook(rules)
+    try #require(world.server.hosts.values.first).order.policy.rules = RuleBook(rules)
     try client.scope.modify(procedure: InitialContent.procedure) {
       client.canvas.shapes = [Shape()]
     }

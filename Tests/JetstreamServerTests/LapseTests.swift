@@ -43,7 +43,7 @@ struct LapseTests {
     addAndRemove(10)
     world.settle()
     let host = try #require(world.server.hosts.values.first)
-    #expect(host.stream.bytesWorthState != nil)
+    #expect(host.order.stream.bytesWorthState != nil)
     reader.heard = []
   }
 
@@ -172,7 +172,7 @@ struct LapseTests {
       world.scope.flush()
     }
     let host = try #require(world.server.hosts.values.first)
-    #expect(host.stream.bytesWorthState.map { $0 < 450 * Self.kilobyte } == true)
+    #expect(host.order.stream.bytesWorthState.map { $0 < 450 * Self.kilobyte } == true)
     comeBack()
     #expect(states == 0 && syncs.count == 45 && bytesHeard < 100 * Self.kilobyte)
     expectAgreement()
@@ -233,7 +233,7 @@ struct LapseTests {
     }
     // The stream goes on from what the client was sent, but not from what it has acknowledged.
     let subscription = try #require(host.audience.subscriptions.values.first)
-    let start = try #require(host.stream.start)
+    let start = try #require(host.order.stream.start)
     #expect(subscription.isBehind && removal <= start && start <= subscription.told)
     world.server.advance(to: world.now + .seconds(1))
     let handle = reader.scope.modify { reader.canvas.selected = mine }

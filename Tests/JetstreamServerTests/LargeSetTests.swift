@@ -327,7 +327,7 @@ struct LargeSetTests {
       let world = tests.world
       let bob = tests.peer()
       if byRule {
-        world.server.hosts.values.first?.policy.rules = RuleBook(
+        world.server.hosts.values.first?.order.policy.rules = RuleBook(
           { () -> ScopeRules in
             var rules = ScopeRules()
             let token = ann.token!
@@ -578,7 +578,7 @@ struct LargeSetTests {
     var rules = ScopeRules()
     rules.create(Crop.self, "odd") { _, crop in crop.uuid.uuid.15 % 3 != 0 }
     rules.delete(Crop.self, "even") { _, crop in crop.uuid.uuid.15 % 2 != 0 }
-    let host = ScopeHost(
+    let host = ScopeOrder(
       content: content, epoch: "e", policy: .init(rules: RuleBook(rules)),
       streamLimit: .init(sets: 100, bytes: 100_000))
     _ = try content.restore([
@@ -590,14 +590,14 @@ struct LargeSetTests {
     var (rejected, accepted) = (0, 0)
     for _ in 0..<60 {
       let fragments = source.set(content.sharedState().map(\.uuid).sorted())
-      var submitter = ScopeHost.Submitter(
+      var submitter = ScopeOrder.Submitter(
         session: 1, proven: host.sequence, rebases: true, missed: .init())
       submitter.usesOperations = source.chance(0.7)
       submitter.info = info
       let isAtomic = source.chance(0.2)
       let whole = host.judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
       var judgement = Judgement(of: fragments, isAtomic: isAtomic, by: submitter, in: host)
-      var sliced: ScopeHost.Draft?
+      var sliced: ScopeOrder.Draft?
       while sliced == nil {
         var budget = WorkBudget(source.chance(0.5) ? 1 : 3)
         sliced = judgement.advance(&budget, by: submitter, in: host)

@@ -28,7 +28,7 @@ struct LimitTableTests {
 
   @Test("It has each limit once, in the order of the code, with its default and its error")
   func table() throws {
-    let values = Mirror(reflecting: Server.Configuration.Limits()).children.map {
+    let values = Mirror(reflecting: ServerLimits()).children.map {
       (name: $0.label ?? "", value: $0.value as? Int)
     }
     #expect(values.map(\.name) == ServerLimit.allCases.map(\.rawValue))

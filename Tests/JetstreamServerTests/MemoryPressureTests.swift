@@ -10,7 +10,7 @@ import Testing
 @Suite("Memory pressure", .paced)
 struct MemoryPressureTests {
   private static let limits = {
-    var limits = Server.Configuration.Limits()
+    var limits = ServerLimits()
     limits.residentBytes = 16 << 20
     return limits
   }()

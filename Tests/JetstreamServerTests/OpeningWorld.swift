@@ -20,7 +20,7 @@ final class OpeningWorld {
 
   init(
     limit: Int = 2, idle: Duration = .seconds(60), stateBytes: Int = 256 << 10,
-    access: ScopeAccess? = nil, limits: Server.Configuration.Limits = .init()
+    access: ScopeAccess? = nil, limits: ServerLimits = .init()
   ) {
     var configuration = ServerEngine.Configuration()
     configuration.limits = limits

@@ -176,7 +176,7 @@ struct ProcedureAbuseTests {
       .add, uuid: world.canvas.uuid, className: "Canvas", properties: ["shapes": []],
       bases: ["shapes": [.string(shape.uuid.wireText)]])
     #expect(
-      try #require(world.server.hosts.values.first)
+      try #require(world.server.hosts.values.first).order
         .changes(of: [removal], asOperations: true).fragments.map(\.properties)
         == [["shapes": []]])
     // Said once more, it changes nothing.

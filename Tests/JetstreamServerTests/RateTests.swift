@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Rates at which a session may send")
 struct RateTests {
-  private func world(_ change: (inout Server.Configuration.Limits) -> Void) -> InMemoryWorld {
+  private func world(_ change: (inout ServerLimits) -> Void) -> InMemoryWorld {
     var configuration = ServerEngine.Configuration()
     change(&configuration.limits)
     return InMemoryWorld(configuration: configuration)
@@ -76,7 +76,7 @@ struct RateTests {
 
   @Test("Ten thousand change sets, fetches or pings at once are within the default limits")
   func burst() {
-    var traffic = ClientTraffic(Server.Configuration.Limits())
+    var traffic = ClientTraffic(ServerLimits())
     traffic.load = .init(
       changeSets: 10_000, bytes: 16 << 20, fetches: 10_000, fullStates: 10_000, pings: 10_000)
     var hits: [ServerLimit] = []
@@ -104,7 +104,7 @@ struct RateTests {
   @Test("Fetches, full states and pings have rates of their own")
   func others() {
     func pause(
-      _ message: Message, count: Int, _ change: (inout Server.Configuration.Limits) -> Void,
+      _ message: Message, count: Int, _ change: (inout ServerLimits) -> Void,
       hits limit: ServerLimit, protocol version: Int = 2
     ) -> Duration {
       let world = world(change)

@@ -53,13 +53,13 @@ struct ReusedNumberTests {
     peer.send(sync(peer, number: 1, adding: 1))
     let host = world.server.hosts.values.first!
     var records: [ScopeRecord] = []
-    host.records.store = { records.append($0) }
+    host.order.records.store = { records.append($0) }
     let second = sync(peer, number: 2, adding: 1)
     let reused = sync(peer, number: 2, adding: 10)
     for message in [second, reused] { peer.send(message) }
     #expect(records.count == 1 && world.canvas.likes == 2)
     #expect(peer.replies(to: second.index) == nil && peer.replies(to: reused.index) == nil)
-    host.records.stored(records.count)
+    host.order.records.stored(records.count)
     world.server.endTurn()
     peer.take()
     #expect(peer.replies(to: second.index) == [FragmentReply()] && isReused(reused, by: peer))

@@ -169,11 +169,11 @@ struct FragmentSource {
   func unknownModelAnywhere() {
     let plot = Plot()
     let scope = Scope(name: "Plot", root: plot, ticker: .manual())
-    let host = ScopeHost(
+    let host = ScopeOrder(
       content: ModelContent(scope), epoch: "e", policy: .init(unknown: .keep),
       streamLimit: .init(sets: 100, bytes: 100_000))
     let weed = UUID()
-    var submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
+    var submitter = ScopeOrder.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
     submitter.usesOperations = true
     let result = host.submit(
       [
@@ -209,13 +209,13 @@ struct FragmentSource {
       ModelContent(scope), RowsContent(name: "Plot", document),
     ]
     for content in contents {
-      let host = ScopeHost(
+      let host = ScopeOrder(
         content: content, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
       try host.restore(history)
-      host.audience.valueSessions = 1
+      host.needsValues = true
       let result = host.submit(
         coming, isAtomic: false,
-        by: ScopeHost.Submitter(session: 1, proven: 4, rebases: false, missed: .init()))
+        by: ScopeOrder.Submitter(session: 1, proven: 4, rebases: false, missed: .init()))
       #expect(result.item?.newcomers == [crop])
     }
   }
@@ -234,11 +234,11 @@ struct FragmentSource {
       ModelContent(scope), RowsContent(name: "Plot", document),
     ]
     let hosts = contents.map {
-      ScopeHost(content: $0, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
+      ScopeOrder(content: $0, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
     }
     for host in hosts {
       _ = try host.content.restore(state)
-      host.audience.valueSessions = seed % 2 == 0 ? 1 : 0
+      host.needsValues = seed % 2 == 0
     }
     for step in 0..<120 {
       let fragments = source.set(Array(document.uuids).sorted())
@@ -248,7 +248,7 @@ struct FragmentSource {
         ["crops", "chosen", "title"].filter { _ in source.chance(0.2) }.map {
           PropertyKey(uuid: source.root, name: $0)
         })
-      var submitter = ScopeHost.Submitter(
+      var submitter = ScopeOrder.Submitter(
         session: Int.random(in: 1...3, using: &source.generator), proven: proven,
         rebases: usesOperations || source.chance(0.3), missed: .init())
       if !usesOperations { submitter.missed.wait(for: missed) }

@@ -37,7 +37,7 @@ enum RuleHosting: CaseIterable {
 
 /// A host of a shop, which judges what one session submits.
 struct RuleWorld {
-  let host: ScopeHost
+  let host: ScopeOrder
   /// The shop of the server's app, if it has the classes.
   let shop: Shop?
   let root: UUID
@@ -57,7 +57,7 @@ struct RuleWorld {
       content = RowsContent(name: "Shop", Document(schema: schema.schema, root: root))
       (shop, scope) = (nil, nil)
     }
-    host = ScopeHost(content: content, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
+    host = ScopeOrder(content: content, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
   }
 
   /// Submits fragments, as a session of version 2 or 1. Returns the errors, nil for each fragment that is accepted.
@@ -66,7 +66,7 @@ struct RuleWorld {
     _ fragments: [SyncFragment], isAtomic: Bool = false, version: Int = 2
   ) -> [WireError?] {
     scope?.sealChanges()
-    var submitter = ScopeHost.Submitter(
+    var submitter = ScopeOrder.Submitter(
       session: 1, proven: host.sequence, rebases: version > 1, missed: .init())
     submitter.usesOperations = version > 1
     return host.submit(fragments, isAtomic: isAtomic, by: submitter).replies.map(\.error)

@@ -7,7 +7,7 @@ import Testing
 @Suite("Limits on the size of a scope")
 struct ScopeLimitTests {
   private func world(
-    _ change: (inout Server.Configuration.Limits) -> Void
+    _ change: (inout ServerLimits) -> Void
   ) -> InMemoryWorld {
     var configuration = ServerEngine.Configuration()
     configuration.streamLimit.leastBytes = 4_000
@@ -115,7 +115,7 @@ struct ScopeLimitTests {
       return engine.limit(
         exceededBy: ScopeSync(scopeIndex: 0, fragments: additions), of: 100, in: host)
     }
-    #expect(host.modelCount == 1)
+    #expect(host.order.modelCount == 1)
     #expect(limit(adding: 2) == nil && limit(adding: 3) == .modelsPerScope)
   }
 

@@ -245,14 +245,14 @@ struct ScopeRulesTests {
     let tests = ScopeRulesTests(rules, unknown: .keep)
     let (world, bob, circle) = (tests.world, tests.peer("bob"), UUID())
     let host = try #require(world.server.hosts.values.first)
-    let book = host.policy.rules
+    let book = host.order.policy.rules
     // An unknown property holds it, from the time before the rules.
-    host.policy.rules = nil
+    host.order.policy.rules = nil
     let replies = bob.submit([
       SyncFragment(.add, uuid: circle, className: "Circle", properties: [:]),
       tests.change(world.canvas, ["extra": tests.list(circle)]),
     ])
-    host.policy.rules = book
+    host.order.policy.rules = book
     #expect(replies.map(\.error) == [nil, nil] && world.scope.unknownModel(circle) != nil)
     for fragment in [
       tests.edit(world.canvas, "hidden", .insert(circle, .end)),
@@ -411,10 +411,10 @@ struct ScopeRulesTests {
       (ScopeSchema(of: Canvas.self), true), (ScopeSchema(of: OddCanvas.self), false),
     ] {
       let content = RowsContent(name: "Canvas", schema)
-      let host = ScopeHost(
+      let host = ScopeOrder(
         content: content, epoch: "e", policy: .init(rules: RuleBook(rules)),
         streamLimit: .init(sets: 100, bytes: 100_000))
-      var submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
+      var submitter = ScopeOrder.Submitter(session: 1, proven: 0, rebases: true, missed: .init())
       submitter.usesOperations = true
       submitter.info = SessionInfo(
         token: "", connectionParams: [:], params: [:], version: "1.0.0")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Limits on sessions and on connections without one")
 struct SessionLimitTests {
-  private func world(_ change: (inout Server.Configuration.Limits) -> Void) -> InMemoryWorld {
+  private func world(_ change: (inout ServerLimits) -> Void) -> InMemoryWorld {
     var configuration = ServerEngine.Configuration()
     change(&configuration.limits)
     return InMemoryWorld(configuration: configuration)

@@ -102,7 +102,7 @@ struct SupersededValueTests {
       #expect(session.waiting.bytes + session.channel.keptBytes < most)
       #expect(session.link.outbox.isEmpty && session.subscriptions.all.allSatisfy(\.later.isEmpty))
     }
-    #expect(host.stream.bytes <= 2 * host.stream.limit.bytes + (1 << 20))
+    #expect(host.order.stream.bytes <= 2 * host.order.stream.limit.bytes + (1 << 20))
     for client in world.clients { client.heard = [] }
     expectAgreement(world)
   }

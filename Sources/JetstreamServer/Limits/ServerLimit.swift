@@ -1,6 +1,6 @@
 import Jetstream
 
-/// A limit of ``Server/Configuration/Limits``, by the name of its property.
+/// A limit of ``ServerLimits``, by the name of its property.
 package enum ServerLimit: String, CaseIterable, Sendable {
   case sessions, sessionsPerPrincipal, sessionsPerAddress
   case handshakes, handshakesPerAddress

@@ -1,0 +1,270 @@
+import Foundation
+import Jetstream
+
+/// The handling of change sets that clients submit.
+extension ServerEngine {
+  func handle(_ sync: ScopeSync, from session: ServerSession) {
+    if session.subscriptions.drops(sync) { return }
+    guard let subscription = session.subscriptions[sync.scopeIndex] else {
+      answer(sync, to: session, rejecting: .scopeIndexNotFound(sync.scopeIndex))
+      return
+    }
+    if waits(sync, from: session, on: subscription) { return }
+    handle(sync, from: session, on: subscription)
+  }
+
+  /// Handles a change set whose turn has come.
+  ///
+  /// - Parameter submitter: the session as it was when it sent a change set that has waited; nil for one that has not.
+  func handle(
+    _ sync: ScopeSync, from session: ServerSession, _ submitter: ScopeOrder.Submitter? = nil,
+    on subscription: Subscription
+  ) {
+    let host = subscription.host
+    let arrival = Arrival(sync: sync, session: session, submitter: submitter)
+    guard let client = subscription.client, let number = sync.number, session.version > 1 else {
+      return submit(arrival, to: subscription)
+    }
+    if let known = sync.decided { host.order.clients.forgetDecisions(of: client, upTo: known) }
+    let (text, checksum) = sync.checkedText()
+    switch host.order.clients.verdict(of: client, on: number, checksum: checksum) {
+    case .new:
+      if let reused = subscription.numbering?.reusedNumber {
+        return rejectReuse(of: reused, by: sync, on: subscription)
+      }
+      let most = configuration.limits.unknownDecisionBytes
+      guard host.order.clients.hasRoom(for: client, below: most) else {
+        return endOverLimit(session, .unknownDecisionBytes)
+      }
+      submit(arrival, as: text, to: subscription, by: (client, number, checksum))
+    case .decided(let decision):
+      // The change set has its sequence already: nothing is applied here.
+      let isWhole = decision.fragmentReplies.isEmpty && decision.sequence != nil
+      let replies =
+        isWhole ? sync.fragments.map { _ in FragmentReply() } : decision.fragmentReplies
+      reply(
+        to: sync, of: session, on: subscription,
+        ScopeOrder.Result(replies: replies, effective: [], outcome: decision.outcome))
+    case .contradiction:
+      subscription.noteReuse(of: number)
+      rejectReuse(of: number, by: sync, on: subscription)
+    }
+  }
+
+  /// Rejects a change set because its number, or one that was sent before it, stands for another one. The client takes a new
+  /// identity for all that is not decided by then, so the answer comes behind those to its earlier change sets.
+  func rejectReuse(of number: Int, by sync: ScopeSync, on subscription: Subscription) {
+    let error = WireError.setNumberReused(number)
+    var result = ScopeOrder.Result(rejecting: sync, error)
+    if sync.arguments != nil { result.outcome = .failure(error, thrown: nil) }
+    reply(to: sync, of: subscription.session, on: subscription, result)
+  }
+
+  /// A change set that a session has sent.
+  struct Arrival {
+    let sync: ScopeSync
+    let session: ServerSession
+    /// The session as it was when it sent the change set; nil if it has not changed since.
+    let submitter: ScopeOrder.Submitter?
+  }
+
+  private func submit(
+    _ arrival: Arrival, as text: FragmentsText? = nil, to subscription: Subscription,
+    by author: (client: UUID, number: Int, checksum: UInt32)? = nil
+  ) {
+    let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
+    let checksum = author?.checksum ?? 0
+    if let name = sync.procedure, name != InitialContent.procedure || session.version == 1 {
+      return call(name, arrival, as: text, checksum: checksum, on: subscription)
+    }
+    let error = objection(to: sync, as: text, from: session, in: host)
+    let submitter = submitter(of: arrival, to: subscription)
+    // Those who were told of the server's own changes may have ended the session, or taken the scope away.
+    guard subscription.isLive, !host.hasEnded else { return }
+    if error == nil, sync.procedure == nil, judgesInSlices(sync) {
+      let set = LargeSet(sync, as: text, checksum: checksum, submitter, subscription)
+      return judge(set, of: session)
+    }
+    var draft: ScopeOrder.Draft?
+    if error == nil, host.order.policy.rules != nil {
+      draft = host.order.judgedDraft(of: sync, by: submitter)
+      // Rules of the app were asked, which may have ended the session, or taken the scope away.
+      guard subscription.isLive, !host.hasEnded else { return }
+    }
+    let result = host.order.records.step {
+      let result =
+        error.map { ScopeOrder.Result(rejecting: sync, $0) }
+        ?? apply(sync, as: text, by: submitter, to: host, judged: draft)
+      keep(result, of: author, in: host)
+      return result
+    }
+    noteUnstored(subscription)
+    tell(result, of: session, in: host)
+    reply(to: sync, of: session, on: subscription, result)
+    tellApp(result, in: host)
+  }
+
+  /// Keeps the decision on a change set.
+  func keep(
+    _ result: ScopeOrder.Result, of author: (client: UUID, number: Int, checksum: UInt32)?,
+    in host: ScopeHost
+  ) {
+    let decision = author.map {
+      ScopeRecord.Decision(
+        client: $0.client, number: $0.number, checksum: $0.checksum,
+        fragmentReplies: result.keptReplies)
+    }
+    host.order.keep(result.item, result.set, isRemote: true, decision)
+  }
+
+  /// Tells the other sessions and the operator of a decision.
+  ///
+  /// - Parameter session: the session that has sent the change set; nil if it has left the scope.
+  func tell(_ result: ScopeOrder.Result, of session: ServerSession?, in host: ScopeHost) {
+    trimClients(of: host)
+    report(result.problems, from: session, in: host)
+    if let item = result.item { broadcast(item, of: host, except: session) }
+  }
+
+  func tellApp(_ result: ScopeOrder.Result, in host: ScopeHost) {
+    guard let item = result.item else { return }
+    host.content.tell(
+      RemoteChanges(
+        item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
+  }
+
+  /// Forgets decisions of clients that have no session, if there are too many.
+  func trimClients(of host: ScopeHost) {
+    host.order.clients.trim(
+      to: configuration.rememberedClients, bytes: configuration.absentDecisionBytes
+    ) { [sessions] in
+      var present = Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
+      // A client without a session may have a change set that is still being decided.
+      for set in host.undecided.all {
+        if case .client(let client) = set.sender { present.insert(client) }
+      }
+      return present
+    }
+  }
+
+  /// Reports the reasons for which rules could not decide.
+  func report(_ problems: [String], from session: ServerSession?, in host: ScopeHost) {
+    for problem in problems {
+      hooks.report(
+        Diagnostic(
+          .error, .scope, session: session?.number, scope: host.content.name,
+          "a change set was rejected, because the scope's rules could not judge it: \(problem)"))
+    }
+  }
+
+  /// Returns the session as it was when it sent a change set. Seals the server's own changes before asking what the session
+  /// may have missed: they come first in the order, and the session is told of them.
+  func submitter(of arrival: Arrival, to subscription: Subscription) -> ScopeOrder.Submitter {
+    arrival.session.takeProbed(at: now)
+    subscription.host.content.seal()
+    return arrival.submitter?.updated(from: subscription)
+      ?? arrival.session.submitter(of: arrival.sync, to: subscription)
+  }
+
+  /// Applies what is accepted of a change set. Its record is not made yet.
+  ///
+  /// - Parameters:
+  ///   - draft: the draft of the change set, if it was judged already.
+  ///   - objections: what slices have found before, if it was judged in slices.
+  func apply(
+    _ sync: ScopeSync, as text: FragmentsText?, by submitter: ScopeOrder.Submitter,
+    to host: ScopeHost, judged draft: ScopeOrder.Draft?, found objections: [Int: WireError]? = nil
+  ) -> ScopeOrder.Result {
+    var submitter = submitter
+    submitter.origin.date = submitter.origin.date ?? hooks.date()
+    submitter.room = room(in: host)
+    host.twin?.prepare(host.order)
+    let result = host.order.submit(sync, as: text, by: submitter, judged: draft)
+    host.twin?.submit(
+      sync, by: submitter, host.order, result,
+      draft.flatMap { draft in objections.map { (draft, $0) } })
+    if let limit = result.exceeded { hooks.limitReached(limit) }
+    return result
+  }
+
+  func reply(
+    to sync: ScopeSync, of session: ServerSession, on subscription: Subscription,
+    _ result: ScopeOrder.Result
+  ) {
+    let sequence = subscription.host.sequence
+    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)
+    if session.version > 1 {
+      reply.sequence = result.item?.sequence
+      reply.effective = result.effective
+      reply.outcome = result.outcome
+    }
+    let limit = configuration.keptLimit.messages
+    session.announce(result.correction, newcomers: [], of: subscription)
+    answerWhenStored(subscription, of: session) { [unowned self] in
+      session.answer(reply, after: sequence, of: subscription)
+      if subscription.later.count > limit {
+        return end(session, code: 4097, reason: "too much is not acknowledged")
+      }
+      if !result.correction.isEmpty {
+        session.tell(result.correction, upTo: sequence, newcomers: [], of: subscription)
+      }
+    }
+  }
+
+  /// Rejects every fragment of a change set.
+  func answer(
+    _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
+  ) {
+    let replies = Array(repeating: FragmentReply(error: error), count: sync.fragments.count)
+    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)
+    if sync.arguments != nil, session.version > 1 { reply.outcome = .failure(error, thrown: nil) }
+    post(session, .scopeSyncReply(reply))
+  }
+
+  /// Tells all sessions that listen, but for the one that has made the change set: its reply tells it. Sessions of version
+  /// 2 are told at the end of the turn.
+  func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
+    let old = host.audience.valueListeners
+    let text = old.count > 1 ? item.whole.map { FragmentsText($0) } : nil
+    for (_, subscription) in old where subscription.session !== origin {
+      if subscription.session.link.connection == nil {
+        subscription.miss(item)
+      } else {
+        tell(item, as: text, of: subscription)
+      }
+    }
+    if host.order.records.isCurrent { return announce(item, of: host) }
+    host.order.records.whenStored { [weak self, unowned host] in self?.announce(item, of: host) }
+  }
+
+  private func announce(_ item: StreamItem, of host: ScopeHost) {
+    if host.audience.announce(item, frameBytes: configuration.frameBytes) {
+      hostsWithNews.append(host)
+    }
+  }
+
+  /// Sends a session of version 1 an accepted change set, once it is durable.
+  private func tell(
+    _ item: StreamItem, as text: FragmentsText? = nil, of subscription: Subscription
+  ) {
+    let session = subscription.session
+    session.announce(item.whole ?? [], newcomers: item.newcomers, of: subscription)
+    whenStored(subscription, of: session) {
+      session.tell(
+        item.whole ?? [], as: text, upTo: item.sequence, newcomers: item.newcomers,
+        of: subscription)
+    }
+  }
+
+  /// Queues what a session of version 1 has missed while it had no connection. The messages go out once the client has
+  /// said what it has received.
+  func tellMissed(to session: ServerSession) {
+    for subscription in session.subscriptions.inOrder {
+      guard let items = subscription.takeMissed() else {
+        return endWithWarning(session, "too far behind")
+      }
+      for item in items { tell(item, of: subscription) }
+    }
+    session.link.replaceOutbox(with: [])
+  }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import Jetstream
+
+/// The limits on the sizes of scopes.
+extension ServerEngine {
+  /// Returns the limit that the additions of a change set would exceed, on the size of a scope or on the memory of the
+  /// process; nil if it may be judged. Changes go on as far as there is ``room(in:)`` for them, and removals make room.
+  ///
+  /// - Parameter bytes: the size of its fragments.
+  func limit(exceededBy sync: ScopeSync, of bytes: Int, in host: ScopeHost) -> ServerLimit? {
+    let (mostModels, mostBytes) = (
+      configuration.limits.modelsPerScope, configuration.limits.bytesPerScope
+    )
+    if isShortOfMemory, host.order.arrivals(by: sync.fragments, upTo: 0) > 0 {
+      return .residentBytes
+    }
+    if mostModels == nil, mostBytes == nil { return nil }
+    let models = host.order.modelCount
+    // A model that has left comes back with a single insertion, with all models below it.
+    let mostArrivals = sync.fragments.count + host.order.tombstones.models.count
+    let mayBeTooMany = mostModels.map { models + mostArrivals > $0 } ?? false
+    let isTooLarge =
+      mostBytes.map { host.order.stream.estimatedBytes(of: models) + bytes > $0 } ?? false
+    guard mayBeTooMany || isTooLarge else { return nil }
+    let room = mostModels.map { max(0, $0 - models) } ?? 0
+    let arrivals = host.order.arrivals(by: sync.fragments, upTo: room)
+    if arrivals == 0 { return nil }
+    if mostModels != nil, arrivals > room { return .modelsPerScope }
+    return isTooLarge ? .bytesPerScope : nil
+  }
+
+  /// Returns the room for longer values in a scope; nil if there is no limit on it.
+  func room(in host: ScopeHost) -> ScopeOrder.Room? {
+    if isShortOfMemory { return ScopeOrder.Room(bytes: 0, limit: .residentBytes) }
+    return configuration.limits.bytesPerScope.map { most in
+      let size = host.order.stream.estimatedBytes(of: host.order.modelCount)
+      return ScopeOrder.Room(bytes: max(0, most - size), limit: .bytesPerScope)
+    }
+  }
+}
+
+extension ServerEngine.Configuration {
+  /// The amount of change sets that each scope keeps, and the size up to which its full state is measured.
+  var streamExtent: ScopeStream.Extent {
+    var extent = streamLimit
+    extent.scopeBytes = limits.bytesPerScope
+    return extent
+  }
+}

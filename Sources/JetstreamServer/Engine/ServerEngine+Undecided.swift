@@ -1,0 +1,148 @@
+import Foundation
+import Jetstream
+
+/// Change sets that have begun and are not decided, and those that wait behind them; see ``UndecidedSets``.
+extension ServerEngine {
+  /// Leaves a change set until the one in front of it that has begun is decided. Returns false if there is none.
+  func waits(_ sync: ScopeSync, from session: ServerSession, on subscription: Subscription) -> Bool
+  {
+    let host = subscription.host
+    guard !host.undecided.isEmpty || !subscription.queued.isEmpty else { return false }
+    guard let undecided = host.undecided[subscription.sender] else {
+      // The change sets in front of it are being handled right now.
+      if subscription.queued.isEmpty { return false }
+      queue(sync, from: session, on: subscription)
+      takeQueued(of: subscription)
+      return true
+    }
+    if case .client(let client) = undecided.sender, let number = sync.number,
+      let begun = undecided.sync.number, number <= begun
+    {
+      if number == begun, undecided.checksum == sync.checkedText().checksum {
+        undecided.sent(again: sync, on: subscription)
+      } else if number <= host.order.clients[client].decided {
+        // It was decided before.
+        return false
+      } else {
+        // In its place it would be one more that is begun, as often as the client likes.
+        subscription.noteReuse(of: number)
+        rejectReuse(of: number, by: sync, on: subscription)
+      }
+      return true
+    }
+    queue(sync, from: session, on: subscription)
+    undecided.holdsBack(subscription)
+    return true
+  }
+
+  private func queue(
+    _ sync: ScopeSync, from session: ServerSession, on subscription: Subscription
+  ) {
+    subscription.host.content.seal()
+    subscription.queued.append(sync, session.submitter(of: sync, to: subscription))
+    let (queues, limit) = (session.subscriptions.all.lazy.map(\.queued), configuration.keptLimit)
+    if queues.reduce(0, { $0 + $1.count }) > limit.messages
+      || queues.reduce(0, { $0 + $1.bytes }) > limit.bytes
+    {
+      endWithWarning(session, "too many changes wait to be decided")
+    }
+  }
+
+  /// Answers a decided change set, and goes on with what has waited behind it.
+  func answer(_ set: UndecidedSet, _ result: ScopeOrder.Result) {
+    if let subscription = set.subscription, subscription.isLive {
+      reply(to: set.sync, of: subscription.session, on: subscription, result)
+    }
+    takeQueued(behind: set)
+  }
+
+  /// Goes on with what has waited behind a decided change set.
+  func takeQueued(behind set: UndecidedSet) {
+    for subscription in set.heldBack { takeQueued(of: subscription) }
+  }
+
+  /// The number of waiting change sets that are handled before others have their turn.
+  private static let mostOfTurn = 1024
+
+  /// Goes on with what waits in a subscription.
+  func takeQueued(of subscription: Subscription) {
+    // The loop that is running goes on with it.
+    guard !subscription.takesQueued else { return }
+    subscription.takesQueued = true
+    defer { subscription.takesQueued = false }
+    var count = 0
+    while subscription.isLive, !subscription.queued.isEmpty,
+      subscription.host.undecided[subscription.sender] == nil
+    {
+      if count == Self.mostOfTurn { return release(subscription) }
+      count += 1
+      let (sync, submitter) = subscription.queued.removeFirst()
+      handle(sync, from: subscription.session, submitter, on: subscription)
+    }
+    guard subscription.isLive, !subscription.queued.isEmpty else { return }
+    subscription.host.undecided[subscription.sender]?.holdsBack(subscription)
+  }
+
+  /// Takes the change set of a session that has begun out, undecided, with what has waited behind it: its client's rights
+  /// are taken away.
+  ///
+  /// - Returns: the number of the first change set that is not decided.
+  @discardableResult
+  func dropUndecided(of subscription: Subscription) -> Int? {
+    var first = subscription.queued.first?.number
+    subscription.queued = SetQueue()
+    let set = subscription.host.undecided[subscription.sender]
+    if let set, !set.isAwaited(besides: subscription) {
+      first = set.sync.number
+      drop(set, in: subscription.host)
+    }
+    return first
+  }
+
+  /// Takes out everything that a session has sent and that is not decided, also in scopes that it has left.
+  func dropUndecided(of session: ServerSession) {
+    for subscription in session.subscriptions.all { dropUndecided(of: subscription) }
+    dropLeft { $0.token == session.info.token }
+  }
+
+  /// Takes out, undecided, what sessions have sent to scopes that they have left since, or before they have ended.
+  func dropLeft(by isOrigin: (SessionInfo) -> Bool) {
+    for host in hosts.values {
+      for set in host.undecided.left(by: isOrigin) { drop(set, in: host) }
+    }
+  }
+
+  /// Takes out what the sessions of a principal have sent before they have ended, undecided.
+  package func dropLeft(by principal: String) {
+    dropLeft { $0.principal?.id == principal }
+    if !isHandling { flush() }
+  }
+
+  /// Takes a change set out, undecided. What other sessions have waiting behind it goes on in the next turn: the app may be
+  /// in the middle of a change.
+  func drop(_ set: UndecidedSet, in host: ScopeHost) {
+    host.undecided[set.sender] = nil
+    set.drop()
+    for subscription in set.heldBack where subscription.isLive && !subscription.queued.isEmpty {
+      release(subscription)
+    }
+  }
+}
+
+extension ScopeSync {
+  /// Returns the text of the fragments, and the checksum that tells the change set from another one with its number: that of
+  /// its fragments, and of the arguments of a procedure behind them.
+  func checkedText() -> (text: FragmentsText, checksum: UInt32) {
+    var text = self.text ?? FragmentsText(checksumming: fragments)
+    if text.checksum == nil { text = FragmentsText(checksumming: fragments) }
+    let checksum = text.checksum ?? 0
+    return (
+      text, arguments.map { FragmentsText.checksum(of: $0, extending: checksum) } ?? checksum
+    )
+  }
+
+  /// Makes the text of the fragments that ``checkedText()`` returns, for a change set that has a number.
+  mutating func writeText() {
+    if number != nil { text = FragmentsText(checksumming: fragments) }
+  }
+}

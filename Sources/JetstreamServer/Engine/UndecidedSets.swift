@@ -1,0 +1,102 @@
+import Foundation
+import Jetstream
+
+/// The change sets in a scope that have begun and are not decided: calls of procedures, and large change sets.
+///
+/// A client has one at a time. What it sends behind that waits until it is decided: it may follow from what that does. It goes
+/// on when its session loses its connection, leaves or expires, and is answered if the client sends it again; it ends
+/// undecided when the client's rights are taken away.
+struct UndecidedSets {
+  /// The sender of change sets: a client that numbers them or, in version 1, a session.
+  enum Sender: Hashable {
+    case client(UUID)
+    case session(Int)
+  }
+
+  private var sets: [Sender: UndecidedSet] = [:]
+  /// The large ones among them.
+  private var large: [Sender: LargeSet] = [:]
+
+  subscript(sender: Sender) -> UndecidedSet? {
+    get { sets[sender] }
+    set {
+      sets[sender] = newValue
+      large[sender] = newValue as? LargeSet
+    }
+  }
+
+  var isEmpty: Bool { sets.isEmpty }
+
+  var all: some Collection<UndecidedSet> { sets.values }
+
+  /// Returns the calls whose time is over, in the order of their ends.
+  func lateCalls(at now: Duration) -> [RunningCall] {
+    sets.values.compactMap { $0 as? RunningCall }.filter { $0.request.deadline <= now }
+      .sorted { ($0.request.deadline, $0.request.id) < ($1.request.deadline, $1.request.id) }
+  }
+
+  /// Notes that a model has come into the scope.
+  func noteArrival(of uuid: UUID) {
+    for set in large.values { set.noteArrival(of: uuid) }
+  }
+
+  /// Returns those for which no session waits any more, and of whose last one `isOrigin` is true, in the order of these.
+  func left(by isOrigin: (SessionInfo) -> Bool) -> [UndecidedSet] {
+    if sets.isEmpty { return [] }
+    return sets.values.filter { $0.session == nil && isOrigin($0.origin) }.sorted {
+      ($0.origin.number, $0.sync.number ?? 0) < ($1.origin.number, $1.sync.number ?? 0)
+    }
+  }
+
+  /// Takes all out. They are to be dropped when this is over: that runs code of the app.
+  mutating func takeAll() -> [UndecidedSet] {
+    defer { (sets, large) = ([:], [:]) }
+    return Array(sets.values)
+  }
+}
+
+/// The change sets that wait for another one of their client to be decided, each with the session as it was when it sent it.
+struct SetQueue {
+  private var sets: [(sync: ScopeSync, submitter: ScopeOrder.Submitter)] = []
+  /// The number of those in front of ``sets`` that were removed.
+  private var head = 0
+  private(set) var bytes = 0
+
+  var isEmpty: Bool { count == 0 }
+
+  /// The change set whose turn is next; nil if none waits.
+  var first: ScopeSync? { isEmpty ? nil : sets[head].sync }
+
+  var count: Int { sets.count - head }
+
+  /// Adds a change set. One that waits already, and that its client has sent again, is answered once, in its first place:
+  /// by its second one the client may have let the server forget the decision.
+  mutating func append(_ sync: ScopeSync, _ submitter: ScopeOrder.Submitter) {
+    if !isEmpty, let number = sync.number, let last = sets.last?.sync.number, number <= last,
+      let at = sets[head...].firstIndex(where: { $0.sync.number == number })
+    {
+      var known = sets[at].sync
+      (known.index, known.scopeIndex, known.decided) = (sync.index, sync.scopeIndex, sync.decided)
+      known.text = sync.text
+      if known == sync {
+        bytes += Message.scopeSync(known).roughSize - Message.scopeSync(sets[at].sync).roughSize
+        sets[at].sync = known
+        return
+      }
+    }
+    sets.append((sync, submitter))
+    bytes += Message.scopeSync(sync).roughSize
+  }
+
+  /// Removes the first change set. Cost: O(1) on average.
+  mutating func removeFirst() -> (sync: ScopeSync, submitter: ScopeOrder.Submitter) {
+    let first = sets[head]
+    head += 1
+    if head > sets.count / 2 {
+      sets.removeFirst(head)
+      head = 0
+    }
+    bytes -= Message.scopeSync(first.sync).roughSize
+    return first
+  }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Jetstream
+
+/// The search for the fragments of a draft whose differences the rules of the app deny.
+struct ObjectionSearch {
+  /// The errors of these fragments, by their positions in the submission.
+  private(set) var errors: [Int: WireError] = [:]
+  private let book: RuleBook
+  private let scope: TentativeScope
+  /// Nil as long as the scope is being read.
+  private var differences: Differences?
+  private var question: ScopeRules.Question
+  /// The positions of the draft's fragments in the submission.
+  private let positions: [Int]
+  /// The models whose additions are denied.
+  private var denied: Set<UUID> = []
+  private var walk = Walk.creations
+  /// The index of the difference at which the walk goes on.
+  private var position = 0
+  private var areFound = false
+
+  /// The walks over the differences, in their order. The denied additions come first: what refers to one is rejected as its
+  /// consequence, and not for a reason of its own.
+  private enum Walk { case creations, changes, departures, departuresBelow, none }
+
+  /// Makes a search that has not begun; see ``advance(_:)``.
+  init(in draft: ScopeOrder.Draft, by session: SessionInfo, _ book: RuleBook, order: ScopeOrder) {
+    self.book = book
+    scope = TentativeScope(of: draft.effective, in: order.content, memory: order)
+    question = ScopeRules.Question(by: session, in: scope)
+    positions = draft.positions
+  }
+
+  /// Finds the differences that the draft would make. Returns true once all were found.
+  private mutating func find(_ budget: inout WorkBudget) -> Bool {
+    if differences == nil {
+      guard scope.read(&budget) else { return false }
+      differences = Differences(in: scope)
+    }
+    guard differences!.find(&budget) else { return false }
+    areFound = true
+    position = differences!.firstCreation
+    if !book.rules.allowsUnknownContent {
+      let (own, held) = (scope.unknown, differences!.unknown)
+      for index in own.isEmpty ? held : own + held {
+        errors[positions[index]] = .notPermitted(to: "write what the scope does not know")
+      }
+    }
+    if differences!.all.isEmpty { walk = .none }
+    return true
+  }
+
+  /// The reason for which a rule could not decide, for the operator.
+  var problem: String? { scope.misreading }
+
+  /// Goes on with the search. Returns true once it has come to its end.
+  mutating func advance(_ budget: inout WorkBudget) -> Bool {
+    guard areFound || find(&budget) else { return false }
+    // An array of its own: the search goes on below, and each difference would be copied on its way into the judgement.
+    let all = differences!.all
+    while walk != .none {
+      let part = budget.take(from: position, to: end)
+      switch walk {
+      case .creations, .departures: for index in part { judge(all[index]) }
+      case .changes:
+        for index in part where !isConsequence(all[index]) { judge(all[index]) }
+      case .departuresBelow: return judgeDepartures(&budget)
+      case .none: break
+      }
+      position = part.upperBound
+      guard position == end else { return false }
+      endWalk()
+    }
+    return true
+  }
+
+  private var end: Int {
+    switch walk {
+    case .creations: differences!.all.count
+    case .changes: differences!.firstDeparture
+    case .departures: differences!.firstCreation
+    case .departuresBelow, .none: position
+    }
+  }
+
+  private mutating func endWalk() {
+    switch walk {
+    case .creations: (walk, position) = (.changes, 0)
+    // Without the fragments that are rejected by now, other models may leave: those are judged in the next round.
+    case .changes: walk = errors.isEmpty ? .departures : .none
+    case .departures: walk = .departuresBelow
+    case .departuresBelow, .none: walk = .none
+    }
+  }
+
+  private func isConsequence(_ difference: borrowing Difference) -> Bool {
+    guard !denied.isEmpty, case .inserted(let child, _) = difference.kind else { return false }
+    return denied.contains(child.uuid)
+  }
+
+  private mutating func judgeDepartures(_ budget: inout WorkBudget) -> Bool {
+    // Once nothing of the change set is left, nothing can leave by it.
+    while errors.count < positions.count {
+      if budget.isSpent { return false }
+      budget.take(1)
+      let departure = differences!.nextDeparture { [errors, positions] in
+        Self.areRejected($0, errors, positions)
+      }
+      guard let departure else { break }
+      judge(departure)
+    }
+    walk = .none
+    return true
+  }
+
+  private static func areRejected(
+    _ fragments: FragmentIndices, _ errors: [Int: WireError], _ positions: [Int]
+  ) -> Bool {
+    !errors.isEmpty && fragments.allSatisfy { errors[positions[$0]] != nil }
+  }
+
+  private mutating func judge(_ difference: borrowing Difference) {
+    if Self.areRejected(difference.fragments, errors, positions) { return }
+    guard let error = book.objection(to: difference, asking: &question) else { return }
+    if case .created = difference.kind, difference.model.addition != nil {
+      denied.insert(difference.model.uuid)
+    }
+    for index in difference.fragments {
+      let at = positions[index]
+      errors[at] = errors[at] ?? error
+    }
+  }
+}

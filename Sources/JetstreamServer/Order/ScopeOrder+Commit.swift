@@ -1,0 +1,92 @@
+import Foundation
+import Jetstream
+
+/// Change sets that procedures make for clients.
+extension ScopeOrder {
+  /// The change set that a procedure is making, until it has its place in the order.
+  struct Commit {
+    /// The identity of the change set.
+    let set: UUID
+    let author: StreamItem.Author?
+    let origin: ChangeOrigin
+    /// The place in the order; nil if nothing has changed.
+    var made: (item: StreamItem, set: ChangeSet)?
+    /// The server's own change sets that observers of this one have made. They are kept and told behind it.
+    var behind: [(item: StreamItem, set: ChangeSet)] = []
+  }
+
+  /// The error with which a procedure does not come to run, since the changes of its client are rejected.
+  struct RejectedChanges: Error {
+    let replies: [FragmentReply]
+    /// The reasons for which rules could not decide, for the operator.
+    let problems: [String]
+    /// The limit because of which all is rejected.
+    var exceeded: ServerLimit?
+  }
+
+  /// The error with which a procedure cannot commit where its change set would be part of others, or come behind them.
+  struct CommitWithinChanges: Error, CustomStringConvertible {
+    var description: String { "it cannot commit within modify, or in an observer of the scope" }
+  }
+
+  /// Makes one change set of the client's changes and what `body` does with the models.
+  ///
+  /// - Parameters:
+  ///   - changes: the client's changes; nil if they are a guess that does not count.
+  ///   - count: the number of the client's fragments.
+  ///   - body: returns the output.
+  /// - Throws: the error of `body`, or ``RejectedChanges``. Nothing is changed then.
+  func commit(
+    _ changes: [SyncFragment]?, of count: Int, by submitter: Submitter,
+    _ body: (ModelObject) throws -> JSONValue
+  ) throws -> Result {
+    let origin = submitter.origin
+    var set = ChangeSet(
+      fragments: [], undo: [], author: origin.author, message: origin.message, date: origin.date)
+    set.isForClient = true
+    committing = Commit(set: set.id, author: submitter.author, origin: origin)
+    defer { committing = nil }
+    passage = Passage()
+    var output = JSONValue.null
+    var draft: Draft?
+    var growth = 0
+    var result = Result(replies: Array(repeating: FragmentReply(), count: count))
+    try content.modify(set) { root in
+      if let changes {
+        let judged = judgedDraft(of: changes, isAtomic: true, by: submitter)
+        draft = judged
+        result.problems = judged.problems
+        if judged.isRejected {
+          throw RejectedChanges(
+            replies: Self.rejectingAll(judged.replies), problems: judged.problems)
+        }
+        growth = submitter.room == nil ? 0 : self.growth(by: judged.effective)
+        if let room = submitter.room, growth > room.bytes {
+          let reply = FragmentReply(error: room.limit.error)
+          throw RejectedChanges(
+            replies: Array(repeating: reply, count: count), problems: [], exceeded: room.limit)
+        }
+        let misfits = content.applyOwn(judged.effective) { [self] in departed($0) }
+        if let (at, error) = misfits.first {
+          result.replies[judged.positions[at]].error = WireError(message: "\(error)")
+          throw RejectedChanges(
+            replies: Self.rejectingAll(result.replies), problems: judged.problems)
+        }
+      }
+      output = try body(root)
+    }
+    note(growth: growth)
+    if let made = committing?.made { (result.item, result.set) = (made.item, made.set) }
+    result.behind = committing?.behind ?? []
+    result.outcome = .output(output)
+    guard submitter.usesOperations else {
+      let submission = Submission(
+        fragments: changes ?? [], effective: draft?.effective ?? [], errors: [:],
+        before: draft?.before ?? [:])
+      correct(&result, submission, submitter)
+      return result
+    }
+    result.effective = result.item?.fragments ?? []
+    return result
+  }
+}

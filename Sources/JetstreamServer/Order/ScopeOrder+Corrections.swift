@@ -1,0 +1,299 @@
+import Foundation
+import Jetstream
+
+/// The messages that follow from an applied submission: the broadcast to other sessions and the submitter's correction.
+extension ScopeOrder {
+  /// A submission and its outcome.
+  struct Submission {
+    /// The fragments that the session has sent.
+    let fragments: [SyncFragment]
+    /// The fragments that were applied.
+    let effective: [SyncFragment]
+    /// The errors of rejected fragments, by their indices.
+    let errors: [Int: WireError]
+    /// The values, before the submission, of the properties that it writes.
+    let before: [PropertyKey: JSONValue]
+  }
+
+  /// Returns the applied fragments with the server's values, for the other sessions. Models that the submission brought
+  /// back without adding them come first.
+  ///
+  /// - Parameter asValues: true to name the resulting values of properties instead of the operations on them.
+  func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
+    var result: [SyncFragment] = []
+    if !passage.arrived.isEmpty || !passage.returned.isEmpty {
+      let (models, unknown) = broughtBack(by: effective)
+      result = models.map(addition) + unknown
+    }
+    result.reserveCapacity(result.count + effective.count)
+    for at in effective.indices {
+      if let model = content.sharedModel(effective[at].uuid) {
+        result.append(
+          SyncFragment(
+            effective[at].kind, uuid: effective[at].uuid, className: model.wireClassName,
+            properties: currentValues(of: effective[at], in: model, asValues: asValues),
+            operations: asValues ? [:] : effective[at].operations))
+      } else if unknown == .keep, let kept = currentValues(ofUnknown: effective[at]) {
+        result.append(kept)
+      }
+    }
+    return result
+  }
+
+  /// Returns the models that the submission has brought back without adding them, in the order of their UUIDs: those
+  /// with objects, and those of unknown classes.
+  private func broughtBack(
+    by effective: [SyncFragment]
+  ) -> (models: [any HostedModel], unknown: [SyncFragment]) {
+    var added = Set<UUID>(minimumCapacity: effective.count)
+    for at in effective.indices where effective[at].kind == .add {
+      added.insert(effective[at].uuid)
+    }
+    let models = passage.arrived
+      .filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
+      .sorted { $0.uuid < $1.uuid }
+    let returned = passage.returned.subtracting(added).sorted()
+    return (models, returned.compactMap { content.unknownModel($0) })
+  }
+
+  /// Returns a fragment with the current values of a model of an unknown class; nil if the scope does not have it.
+  private func currentValues(ofUnknown fragment: SyncFragment) -> SyncFragment? {
+    guard let kept = content.unknownModel(fragment.uuid) else { return nil }
+    let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
+    let properties =
+      fragment.kind == .add
+      ? kept.properties
+      : JSONObject(keys.compactMap { key in kept.properties[key].map { (key, $0) } })
+    return SyncFragment(
+      fragment.kind, uuid: kept.uuid, className: kept.className, properties: properties)
+  }
+
+  /// Computes the submitter's correction: values that differ from the submitted ones, and, if its client does not
+  /// rebase, the values that it has to show in place of rejected or dropped ones.
+  func correct(_ result: inout Result, _ submission: Submission, _ submitter: Submitter) {
+    var correction = Correction(content)
+    var own: [PropertyKey: JSONValue] = [:]
+    for fragment in submission.fragments {
+      for (key, value) in fragment.properties {
+        own[PropertyKey(uuid: fragment.uuid, name: key)] = value
+      }
+    }
+    for fragment in submission.effective {
+      guard let model = content.model(fragment.uuid) else {
+        correctUnknown(&correction, fragment, own, submitter)
+        continue
+      }
+      for (key, value) in currentValues(of: fragment, in: model) {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        let isMissed = submitter.mayHaveMissed(name)
+        if !isMissed, let mine = own[name],
+          isRight(mine, instead: value, model.classSchema[wireName: key])
+        {
+          continue
+        }
+        correction.set(key, to: value, of: model)
+        correction.doubt(doubtfulUnknown(value))
+        correction.doubt(
+          doubtfulModels(
+            value, own: own[name], before: submission.before[name], isMissed: isMissed))
+      }
+    }
+    // Models that came back have the values that they had on the server.
+    if !submission.effective.isEmpty {
+      let (models, unknown) = broughtBack(by: submission.effective)
+      correction.doubt(models)
+      correction.doubt(unknown)
+    }
+    if !submitter.rebases {
+      restoreRejected(&correction, submission, submitter)
+      restoreDropped(&correction, submission, submitter)
+    }
+    result.correction = correction.fragments
+  }
+
+  /// Returns whether a client may keep the value that it has submitted although the server writes it differently. A
+  /// rounded number is a different number; another text for the same date or UUID is not a different value.
+  private func isRight(
+    _ mine: JSONValue, instead value: JSONValue, _ property: PropertySchema?
+  ) -> Bool {
+    if mine.isWritten(as: value) { return true }
+    if mine.isNumber, value.isNumber { return false }
+    return property?.areSame(mine, value) ?? false
+  }
+
+  private func correctUnknown(
+    _ correction: inout Correction, _ fragment: SyncFragment, _ own: [PropertyKey: JSONValue],
+    _ submitter: Submitter
+  ) {
+    guard unknown == .keep, let now = currentValues(ofUnknown: fragment) else { return }
+    for (key, value) in now.properties {
+      let name = PropertyKey(uuid: fragment.uuid, name: key)
+      if !submitter.mayHaveMissed(name), own[name] == value { continue }
+      correction.set(key, to: value, of: now.uuid, className: now.className)
+      correction.doubt(doubtfulUnknown(value))
+      correction.doubt(doubtfulModels(value, own: own[name], before: nil, isMissed: false))
+    }
+  }
+
+  /// Returns the models of unknown classes that a value refers to, with the models that these refer to.
+  private func doubtfulUnknown(_ value: JSONValue) -> [SyncFragment] {
+    guard unknown == .keep, content.hasUnknownModels else { return [] }
+    return content.unknownModels(referredToBy: value)
+  }
+
+  /// Adds the confirmed values of rejected changes. A client that does not rebase goes back from a rejected value to
+  /// one that may be outdated, and may have dropped models that the confirmed value holds.
+  private func restoreRejected(
+    _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
+  ) {
+    for (at, fragment) in submission.fragments.enumerated()
+    where fragment.kind == .change && submission.errors[at] != nil {
+      guard let model = content.model(fragment.uuid) else { continue }
+      for (key, mine) in fragment.properties {
+        guard let property = model.classSchema[wireName: key], property.isSynced else { continue }
+        let isStructure = property.isCollection || property.isReference
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        guard isStructure || submitter.mayHaveMissed(name) else { continue }
+        let value = model.currentJSON(of: property)
+        correction.set(key, to: value, of: model)
+        correction.doubt(doubtfulModels(value, own: mine, before: nil, isMissed: false))
+      }
+    }
+  }
+
+  /// Sends models again that the client may have dropped. A client that does not rebase drops a model with the last
+  /// reference or element that holds it. Another client may have put that model elsewhere in the meantime, where the
+  /// submitter could not show it without its content.
+  private func restoreDropped(
+    _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
+  ) {
+    guard submission.effective.contains(where: isStructural) else { return }
+    for name in submitter.missed.keys.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) }) {
+      guard let model = content.model(name.uuid),
+        let property = model.classSchema[wireName: name.name]
+      else {
+        continue
+      }
+      let value = model.currentJSON(of: property)
+      let isNew: (UUID) -> Bool
+      if property.isReference {
+        isNew = { _ in true }
+      } else if property.isCollection, let history = tombstones.elements[name] {
+        isNew = {
+          !history.knowsInsertion(of: $0, session: submitter.session, proven: submitter.proven)
+        }
+      } else {
+        continue
+      }
+      let models = FragmentValidator.uuids(in: value).filter(isNew).compactMap { content.model($0) }
+      guard !models.isEmpty else { continue }
+      correction.set(name.name, to: value, of: model)
+      correction.doubt(models)
+    }
+  }
+
+  /// Returns the models in a corrected value that the submitter may not have, or may have dropped.
+  private func doubtfulModels(
+    _ value: JSONValue, own: JSONValue?, before: JSONValue?, isMissed: Bool
+  ) -> [any HostedModel] {
+    let sure = Set(FragmentValidator.uuids(in: (isMissed ? before : own) ?? .null))
+    let alsoSure = isMissed ? Set(FragmentValidator.uuids(in: own ?? .null)) : sure
+    return FragmentValidator.uuids(in: value).compactMap { uuid in
+      sure.contains(uuid) && alsoSure.contains(uuid) ? nil : content.model(uuid)
+    }
+  }
+
+  private func isStructural(_ fragment: SyncFragment) -> Bool {
+    guard let schema = content.schema(of: fragment) else { return false }
+    return fragment.properties.contains { key, _ in
+      schema[wireName: key].map { $0.isCollection || $0.isReference } ?? false
+    }
+  }
+
+  private func currentValues(
+    of fragment: SyncFragment, in model: any HostedModel, asValues: Bool = false
+  ) -> JSONObject {
+    let schema = model.classSchema
+    if fragment.kind == .add {
+      var properties = model.currentProperties()
+      guard schema.hasDictionaries else { return properties }
+      // Clients that have the model are to learn of the entries that it has lost.
+      for (key, value) in fragment.properties where value == .null {
+        guard let entry = schema[wireName: key], entry.entryKey != nil else { continue }
+        properties[entry.wireName] = properties[entry.wireName] ?? .null
+      }
+      return properties
+    }
+    func value(_ key: String, _ property: PropertySchema?) -> JSONValue? {
+      property.map { model.currentJSON(of: $0) } ?? model.unknownValue(key)
+    }
+    var result = JSONObject()
+    for member in fragment.properties.members {
+      let property = schema[wireName: member.key]
+      guard let value = value(member.key, property) else { continue }
+      // Of an entry, the submitter may have written the key in another form.
+      result.append(newKey: property?.wireName ?? member.key, value)
+    }
+    if asValues {
+      for entry in fragment.operations {
+        result[entry.key] = value(entry.key, schema[wireName: entry.key])
+      }
+    }
+    return result
+  }
+
+  private func addition(of model: any HostedModel) -> SyncFragment {
+    SyncFragment(
+      .add, uuid: model.uuid, className: model.wireClassName,
+      properties: model.currentProperties())
+  }
+
+  /// The values to be sent, preceded by the models that the client may need for them.
+  private struct Correction {
+    private let content: any HostedContent
+    private var models: [SyncFragment] = []
+    private var known: Set<UUID> = []
+    private var changes: [SyncFragment] = []
+    private var positions: [UUID: Int] = [:]
+
+    init(_ content: any HostedContent) { self.content = content }
+
+    var fragments: [SyncFragment] { models + changes }
+
+    mutating func set(_ key: String, to value: JSONValue, of model: any HostedModel) {
+      set(key, to: value, of: model.uuid, className: model.wireClassName)
+    }
+
+    mutating func set(_ key: String, to value: JSONValue, of uuid: UUID, className: String) {
+      let at = positions[uuid] ?? changes.count
+      if at == changes.count {
+        positions[uuid] = at
+        changes.append(
+          SyncFragment(.change, uuid: uuid, className: className, properties: JSONObject()))
+      }
+      changes[at].properties[key] = value
+    }
+
+    /// Adds models of unknown classes that the client may not have.
+    mutating func doubt(_ kept: [SyncFragment]) {
+      for fragment in kept where known.insert(fragment.uuid).inserted { models.append(fragment) }
+    }
+
+    mutating func doubt(_ models: [any HostedModel]) {
+      for model in models where !known.contains(model.uuid) {
+        for fragment in content.subtree(of: model) where known.insert(fragment.uuid).inserted {
+          self.models.append(fragment)
+        }
+      }
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate var isNumber: Bool {
+    switch self {
+    case .integer, .unsigned, .double, .float: true
+    default: false
+    }
+  }
+}

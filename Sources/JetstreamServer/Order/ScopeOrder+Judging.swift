@@ -1,0 +1,68 @@
+import Foundation
+import Jetstream
+
+/// Judging submissions in one piece, before anything is changed.
+extension ScopeOrder {
+  /// Judges what a session has sent: a change set or, if it names a procedure, initial content.
+  func judgedDraft(of sync: ScopeSync, by submitter: Submitter) -> Draft {
+    guard sync.procedure != nil, let part = part(ofInitial: sync.fragments) else {
+      let isAtomic = sync.procedure == nil && sync.atomic == true
+      return judgedDraft(of: sync.fragments, isAtomic: isAtomic, by: submitter)
+    }
+    var draft = judgedDraft(of: part.fragments, isAtomic: false, by: submitter)
+    draft.initial = part
+    return draft
+  }
+
+  /// Checks and merges a submission, and rejects the fragments to which the app's rules object.
+  ///
+  /// - Parameter objections: the errors of fragments that are rejected in any case.
+  func judgedDraft(
+    of fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter,
+    objections: [Int: WireError] = [:]
+  ) -> Draft {
+    if policy.rules == nil {
+      return draft(of: fragments, isAtomic: isAtomic, by: submitter, objections: objections)
+    }
+    let judgement = Judgement(
+      of: fragments, isAtomic: isAtomic, by: submitter, in: self, objections: objections)
+    return rest(of: judgement, by: submitter)
+  }
+
+  /// The state of a scope that change sets alone change. As long as two are equal, each judgement finds the same again.
+  struct Basis: Equatable {
+    private let sequence: Int
+    private let memory: Int
+
+    fileprivate init(_ order: ScopeOrder) {
+      (sequence, memory) = (order.sequence, order.tombstones.revision)
+    }
+  }
+
+  /// The state of the scope; nil if code of the app changes its models.
+  var basis: Basis? { content.changesBySetsAlone ? Basis(self) : nil }
+
+  /// Brings a judgement to its end.
+  func rest(of judgement: consuming Judgement, by submitter: Submitter) -> Draft {
+    var budget = WorkBudget.unlimited
+    while true {
+      if let draft = judgement.advance(&budget, by: submitter, in: self) { return draft }
+    }
+  }
+
+  /// Checks and merges a submission without a look at the app's rules.
+  func draft(
+    of fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter,
+    objections: [Int: WireError] = [:]
+  ) -> Draft {
+    var check = FragmentValidator(
+      content: content, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
+      fragments: fragments, objections: objections)
+    check.finish()
+    var draft = beginDraft(from: check, isAtomic: isAtomic)
+    if draft.isRejected { return draft }
+    merge(fragments.indices, of: check, into: &draft, by: submitter)
+    complete(&draft, from: check, isAtomic: isAtomic, by: submitter)
+    return draft
+  }
+}

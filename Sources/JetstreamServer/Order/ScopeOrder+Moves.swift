@@ -1,0 +1,134 @@
+import Foundation
+import Jetstream
+
+/// Decides moves that several clients make at the same time.
+///
+/// Of two moves of one model the first counts: a move away from a collection that no longer holds the model has no
+/// effect. A move never deletes: a move after which no synced property would lead from the root to the model has no
+/// effect either, for instance because the receiving model is gone and its fragment is rejected. A model that is
+/// removed and not moved may come back later: an insertion revives it.
+extension ScopeOrder {
+  private typealias Move = MoveReach.Move
+
+  /// The moves of a submission that have no effect.
+  struct LostMoves {
+    fileprivate let moves: [UUID: MoveReach.Move]
+    fileprivate let lost: Set<UUID>
+
+    var isEmpty: Bool { lost.isEmpty }
+
+    /// Returns the operations on one property without those of lost moves.
+    fileprivate func left(_ entry: PropertyOperations.Entry, of uuid: UUID) -> [PropertyOperation] {
+      let name = PropertyKey(uuid: uuid, name: entry.key)
+      return entry.operations.filter { operation in
+        guard let moved = operation.model, lost.contains(moved), let move = moves[moved] else {
+          return true
+        }
+        return !move.sources.contains(name) && !move.targets.contains(name)
+      }
+    }
+
+    /// Returns the first property of a fragment that a lost move is about, with the model that it would move.
+    func first(in fragment: SyncFragment) -> (key: String, model: UUID)? {
+      for entry in fragment.operations
+      where left(entry, of: fragment.uuid).count < entry.operations.count {
+        let model = entry.operations.lazy.compactMap(\.model).first { lost.contains($0) }
+        if let model { return (entry.key, model) }
+      }
+      return nil
+    }
+  }
+
+  /// Finds the moves of a submission that have no effect.
+  ///
+  /// - Parameter rejected: the fragments of the submission that are not among `fragments`.
+  func lostMoves(_ fragments: [SyncFragment], rejected: [SyncFragment]) -> LostMoves {
+    guard hasMoves(fragments, rejected: rejected) else { return LostMoves(moves: [:], lost: []) }
+    var edits: [UUID: Move] = [:]
+    var candidates: Set<UUID> = []
+    for fragment in fragments {
+      for entry in fragment.operations {
+        let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+        for operation in entry.operations {
+          switch operation {
+          case .remove(let uuid): edits[uuid, default: Move()].sources.insert(name)
+          case .insert(let uuid, _): edits[uuid, default: Move()].targets.insert(name)
+          case .move, .add: break
+          }
+        }
+      }
+    }
+    if !rejected.isEmpty, !edits.isEmpty {
+      for fragment in rejected {
+        let inserted = fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
+        let schema = content.schema(of: fragment)
+        // A weak reference holds nothing: what it was to name is not moved there.
+        let named = fragment.properties.flatMap { key, value in
+          let property = schema?[wireName: key]
+          return property?.isReference == true || property?.isCollection == true
+            ? FragmentValidator.uuids(in: value) : []
+        }
+        for uuid in inserted + named { edits[uuid]?.isTargetRejected = true }
+      }
+    }
+    for (uuid, edit) in edits where !edit.sources.isEmpty {
+      if !edit.targets.isEmpty || edit.isTargetRejected { candidates.insert(uuid) }
+    }
+    guard !candidates.isEmpty else { return LostMoves(moves: [:], lost: []) }
+    var lost: Set<UUID> = []
+    for uuid in candidates {
+      guard let model = content.sharedModel(uuid), let move = edits[uuid], !move.targets.isEmpty
+      else {
+        continue
+      }
+      if !content.holders(of: model).contains(where: move.sources.contains) { lost.insert(uuid) }
+    }
+    let reach = MoveReach(of: edits, by: fragments, in: content)
+    reach.findLost(among: candidates, &lost)
+    return LostMoves(moves: edits, lost: lost)
+  }
+
+  /// Returns false if no model can be moved: nothing is taken out of a collection, or nothing is put anywhere.
+  private func hasMoves(_ fragments: [SyncFragment], rejected: [SyncFragment]) -> Bool {
+    var (removes, inserts) = (false, !rejected.isEmpty)
+    for fragment in fragments {
+      for entry in fragment.operations {
+        for operation in entry.operations {
+          switch operation {
+          case .remove: removes = true
+          case .insert: inserts = true
+          case .move, .add: break
+          }
+          if removes, inserts { return true }
+        }
+      }
+    }
+    return false
+  }
+
+  /// Leaves lost moves out of the fragments that are to be applied.
+  ///
+  /// - Parameter note: called with the fragment's position for each property of which operations are dropped.
+  /// - Returns: the positions of the fragments that remain.
+  func drop(
+    _ lost: LostMoves, from fragments: inout [SyncFragment], _ positions: [Int],
+    _ note: (Int, String) -> Void
+  ) -> [Int] {
+    if lost.isEmpty { return positions }
+    var kept: [Int] = []
+    var result: [SyncFragment] = []
+    for (var fragment, position) in zip(fragments, positions) {
+      for entry in fragment.operations {
+        let left = lost.left(entry, of: fragment.uuid)
+        if left.count < entry.operations.count { note(position, entry.key) }
+        fragment.operations[entry.key] = left
+      }
+      let isEmpty = fragment.properties.isEmpty && fragment.operations.isEmpty
+      if isEmpty, fragment.kind == .change { continue }
+      result.append(fragment)
+      kept.append(position)
+    }
+    fragments = result
+    return kept
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Jetstream
+
+/// Fetches of a scope by clients that are new or come back.
+extension ScopeOrder {
+  /// Returns the standing that a client is sent first. `since` is the sequence after which it is sent the change sets;
+  /// nil if it gets nothing at all, or the full state, since the stream does not reach back that far or has more to take
+  /// in.
+  func standing(of client: UUID?, _ fetch: ScopeFetch) -> (ScopeStanding, since: Int?) {
+    var standing = ScopeStanding(position: ScopePosition(epoch: epoch, sequence: sequence))
+    let since = fetch.since.flatMap { $0.epoch == epoch ? $0.sequence : nil }
+    let items = since.flatMap { stream.items(after: $0, upTo: sequence) }
+    if let client {
+      if clients.hasForgotten(client, since: since) {
+        standing.isForgotten = items == nil || !takeDecisions(of: client, after: fetch.decided ?? 0)
+      }
+      clients.saw(client, upTo: fetch.decided, scopeAt: sequence)
+      let decisions = clients[client]
+      standing.decided = decisions.decided
+      standing.decisions = decisions.unknown(after: fetch.decided ?? 0)
+    }
+    if fetch.tell == .nothing {
+      standing.resumes = true
+      return (standing, nil)
+    }
+    guard let items, !isStateLess(than: items, for: client) else { return (standing, nil) }
+    standing.resumes = true
+    return (standing, since)
+  }
+
+  /// Recovers the decisions on a client's change sets from the stream. Those in the stream were accepted, at least in part;
+  /// those before the last of them that are not in the stream were rejected or had no effect.
+  ///
+  /// - Returns: false if the client knows so few decisions that its claim cannot be true.
+  private func takeDecisions(of client: UUID, after known: Int) -> Bool {
+    var items: [Int: StreamItem] = [:]
+    for item in stream.all {
+      if let author = item.author, author.client == client { items[author.number] = item }
+    }
+    guard let last = items.keys.max() else { return true }
+    // No client has this many pending change sets.
+    guard last - known <= 10_000 else { return false }
+    clients.remember(
+      client, decidedUpTo: last,
+      (min(known, last)..<last).map { before in
+        let item = items[before + 1]
+        return .init(
+          number: before + 1, fragmentReplies: item?.replies ?? [], sequence: item?.sequence)
+      })
+    return true
+  }
+}

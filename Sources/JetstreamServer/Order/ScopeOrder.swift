@@ -1,0 +1,230 @@
+import Foundation
+import Jetstream
+
+/// Learns which models of a scope change, and what the server changes itself.
+protocol ScopeOrderObserver: AnyObject {
+  /// A model was changed, or has left the scope.
+  func changed(_ uuid: UUID)
+  /// A model has come into the scope.
+  func arrived(_ uuid: UUID)
+  /// A change set of the server's own has got its sequence.
+  func appended(_ sealed: SealedChanges)
+}
+
+/// Puts the change sets of all sessions, and the server's own, into one order for one hosted scope.
+///
+/// It knows no sessions: ``ScopeHost`` tells it who submits.
+///
+/// Each applied change set gets the next sequence. What some session may not have seen yet, such as removed models and
+/// inserted elements, is remembered up to the horizon: the sequence that all sessions have acknowledged.
+///
+/// A submission is checked, applied and recorded in one step, before its record is durable. The next submission is
+/// checked against that state at once. Replies and broadcasts wait in ``records`` until the record is durable.
+final class ScopeOrder: ContentHost, ContentMemory {
+  /// The state of a session with respect to a scope when it submits.
+  struct Submitter {
+    let session: Int
+    /// The sequence up to which the session has provably seen everything.
+    let proven: Int
+    /// True if the client rebases: it keeps its pending changes in front of what it is sent. Such a client needs no
+    /// correction where the effective value is the one that it submitted.
+    let rebases: Bool
+    /// For a client that does not rebase: the properties of which it was sent values that it may not have seen when it
+    /// submitted.
+    var missed: UnacknowledgedWrites
+
+    /// The sequence up to which the client's WebSocket has received everything, if that is more than ``proven``.
+    var received = 0
+    /// True if the session uses operations, that is, version 2 of the protocol.
+    var usesOperations = false
+    /// The client and the number of its change set; nil for a client that does not number its change sets.
+    var author: StreamItem.Author?
+    /// The author, date and message of the change set.
+    var origin = ChangeOrigin()
+    /// The session, as the app sees it; nil in a scope without rules.
+    var info: SessionInfo?
+    /// The room for longer values; nil for any number of bytes.
+    var room: Room?
+
+    func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
+  }
+
+  /// The outcome of a submission.
+  struct Result {
+    var replies: [FragmentReply]
+    /// The change set as it is broadcast to all other sessions; nil if nothing was accepted.
+    var item: StreamItem?
+    /// For a session without operations: the values that it has to be sent after the replies.
+    var correction: [SyncFragment] = []
+    /// For a session with operations: the fragments that were applied, if they differ from the submitted ones.
+    var effective: [SyncFragment]?
+    /// The applied change set with its inverse; nil if neither a log nor a listener of the app wants it.
+    var set: ChangeSet?
+    /// The server's own change sets that observers of this one have made.
+    var behind: [(item: StreamItem, set: ChangeSet)] = []
+    /// The outcome of the procedure that was called with arguments.
+    var outcome: CallOutcome?
+    /// The reasons for which rules could not decide, for the operator.
+    var problems: [String] = []
+    /// The limit because of which all was rejected after it was judged.
+    var exceeded: ServerLimit?
+
+    /// The replies to keep with the decision: none if the change set has a sequence and each reply accepts a fragment as it is.
+    var keptReplies: [FragmentReply] {
+      item != nil && replies.allSatisfy(\.isPlain) ? [] : replies
+    }
+  }
+
+  /// The conditions under which clients may change the scope.
+  struct Policy {
+    /// The treatment of properties and classes that the scope does not know.
+    var unknown = UnknownContent.reject
+    /// The app's rules; nil for none.
+    var rules: RuleBook?
+  }
+
+  let content: any HostedContent
+  /// Returns the date for the server's own change sets that have none.
+  var date: () -> Date? = { nil }
+  var policy: Policy
+  private(set) var sequence = 0
+  /// The identity of this history of the scope.
+  private(set) var epoch: String
+  /// The newest part of the order.
+  private(set) var stream: ScopeStream
+  /// The decisions on the change sets of clients that number them.
+  var clients = ClientTable()
+  /// The gate between the scope's records and what clients are told.
+  let records = RecordGate()
+  /// The properties of the root that were written in this history, by their names on the wire; nil if the scope was
+  /// restored from a log that does not contain them.
+  var written: Set<String>? = []
+  /// True if change sets are also kept as values, and the histories of collections are kept: sessions of version 1, which
+  /// know no operations, may leave out an element by mistake.
+  var needsValues = false
+  weak var observer: (any ScopeOrderObserver)?
+  /// Called with the server's own change sets after they got a sequence.
+  var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
+
+  /// The change set that a procedure is making.
+  var committing: Commit?
+
+  /// The memory of what has gone since the horizon.
+  var tombstones = Tombstones()
+  /// The models that come and go with a submission.
+  var passage = Passage()
+
+  init(
+    content: any HostedContent, epoch: String, policy: Policy = Policy(),
+    streamLimit: ScopeStream.Extent
+  ) {
+    self.content = content
+    self.epoch = epoch
+    self.policy = policy
+    stream = ScopeStream(limit: streamLimit)
+    content.host = self
+    content.begin()
+  }
+
+  /// The treatment of properties and classes that the scope does not know.
+  var unknown: UnknownContent { policy.unknown }
+
+  /// Gives the submission that is about to be applied its sequence, and clears the notes about the last one.
+  func begin() {
+    sequence += 1
+    passage.open()
+  }
+
+  /// Continues the history with the given epoch after `sequence`.
+  func begin(at sequence: Int, of epoch: String) { (self.sequence, self.epoch) = (sequence, epoch) }
+
+  /// True if the inverse of a submission is of use: to the log, which keeps it, or to a listener of the app.
+  var keepsInverses: Bool { records.store != nil || content.isListenedTo }
+
+  /// Appends an accepted change set to the stream, and notes what it writes.
+  func append(_ item: StreamItem) {
+    stream.append(item)
+    if let observer { for fragment in item.fragments { observer.changed(fragment.uuid) } }
+    noteWritten(item.fragments)
+  }
+
+  /// Measures the full state if that is due, and keeps as much of the stream as it is worth.
+  func measureState() { stream.measureState(of: content) }
+
+  /// Notes that accepted fragments make values of the scope longer, for the limit on its size.
+  func note(growth bytes: Int) { stream.note(growth: bytes) }
+
+  func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
+
+  /// Returns a model that has left the shared tree and is in no other scope now. A local property of the server may
+  /// still hold it.
+  func departed(_ uuid: UUID) -> (any HostedModel)? {
+    tombstones.models[uuid].flatMap { content.isGone($0.model) ? $0.model : nil }
+  }
+
+  /// The models that have left and are nowhere else now, by their UUIDs.
+  var departedModels: [UUID: any HostedModel] {
+    tombstones.models.mapValues(\.model).filter { content.isGone($0.value) }
+  }
+
+  func entered(_ model: any HostedModel, byClient: Bool) {
+    tombstones.noteReturn(of: model.uuid)
+    observer?.arrived(model.uuid)
+    if byClient { passage.noteArrival(model) }
+  }
+
+  /// A submission gets its sequence before it is applied; the server's own changes get theirs afterwards.
+  func left(_ model: any HostedModel, _ leaving: Leaving) {
+    observer?.changed(model.uuid)
+    // Sessions never knew a model that a call of `modify` has added and takes back.
+    if leaving.takesBack, !tombstones.revived.contains(model.uuid) { return }
+    tombstones.note(model, leftAt: leaving.byClient ? sequence : sequence + 1)
+    if leaving.byClient { passage.noteLeaving(model, wasHidden: leaving.wasHidden) }
+  }
+
+  /// Forgets what is gone up to `horizon`, which every session has seen. Returns true if it was not forgotten before.
+  @discardableResult
+  func forget(upTo horizon: Int) -> Bool { tombstones.forget(upTo: horizon) }
+
+  /// Forgets which additions were rejected, since no session has the scope.
+  func forgetRejected() { tombstones.forgetRejected() }
+
+  // MARK: The server's own changes
+
+  func localChange(_ sealed: SealedChanges) {
+    sequence += 1
+    for fragment in sealed.set.fragments where fragment.kind == .change {
+      note(fragment.operations, of: fragment.uuid, origin: nil)
+    }
+    let isOfCall = committing?.set == sealed.set.id
+    var origin = isOfCall ? committing?.origin ?? .init() : ChangeOrigin(of: sealed.set)
+    origin.date = origin.date ?? date()
+    let item = StreamItem(
+      sequence: sequence, author: isOfCall ? committing?.author : nil, origin: origin,
+      fragments: sealed.set.fragments,
+      whole: needsValues ? sealed.whole.fragments : nil,
+      newcomers: takeNewcomers(among: sealed.set.fragments))
+    append(item)
+    observer?.appended(sealed)
+    if isOfCall {
+      committing?.made = (item, sealed.set)
+    } else if committing?.made != nil {
+      committing?.behind.append((item, sealed.set))
+    } else {
+      onLocalChanges?(item, sealed.set)
+    }
+  }
+
+  /// Returns the models that a change set adds and that no session had before: none if no session needs to know.
+  func takeNewcomers(among fragments: [SyncFragment]) -> Set<UUID> {
+    if needsValues { return tombstones.takeNewcomers(among: fragments) }
+    tombstones.forgetRevived()
+    return []
+  }
+
+  /// Notes which models operations have inserted into collections and removed from them.
+  func note(_ operations: PropertyOperations, of uuid: UUID, origin: Int?) {
+    guard needsValues else { return }
+    tombstones.note(operations, of: uuid, sequence: sequence, origin: origin)
+  }
+}
