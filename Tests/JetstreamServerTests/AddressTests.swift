@@ -151,6 +151,8 @@ struct SocketLimitTests {
     var configuration = Server.Configuration()
     configuration.limits.handshakesPerAddress = 5
     configuration.trustedProxies = ["127.0.0.1"]
+    // However long it takes to open the eight, none makes room for another.
+    configuration.handshakeTimeout = .seconds(3600)
     let room = try await LiveRoom(configuration)
     try await room.withstand {
       var flood: [WebSocketConnection] = []
