@@ -103,6 +103,23 @@ struct AccessTests {
     #expect(!writer.syncs.contains { $0.fragments.contains { $0.properties["name"] == "b" } })
   }
 
+  @Test("Of a scope with several names, the rights under the last one count, and are kept")
+  func names() {
+    let peer = peer()
+    for (name, access) in [
+      ("one", ScopeAccess.readWrite), ("two", .readWrite), ("three", .readOnly),
+    ] {
+      world.moreScopes[name] = world.scope
+      fetch(name, by: peer)
+      answer(peer, .success(access), of: name)
+    }
+    #expect(rename("a", by: peer)?.type == "read-only")
+    change(peer, .failure(.rejected("Out")), of: "one")
+    #expect(world.server.sessions.values.first?.subscriptions.access.knownNames == ["three"])
+    change(peer, .success(.readWrite), of: "three")
+    #expect(rename("a", by: peer) == nil)
+  }
+
   @Test("Rights change while a client is connected, at once and in both directions")
   func changes() {
     let peer = peer()

@@ -142,7 +142,10 @@ struct SessionAccess {
 
   /// Notes that the session has fetched a scope under a name.
   mutating func note(_ host: ScopeHost, as name: String) {
-    if source != .none { names[ObjectIdentifier(host)] = name }
+    if source == .none { return }
+    let old = names.updateValue(name, forKey: ObjectIdentifier(host))
+    // The app may give a scope several names: the rights are those under the last one.
+    if let old, old != name, !names.values.contains(old) { known[old] = nil }
   }
 
   /// Returns true if the session may only read a scope.
