@@ -1,3 +1,4 @@
+import Foundation
 import Pacing
 import Testing
 
@@ -27,6 +28,19 @@ private final class Listener: TransportHandler {
     let chunk = EncodedFrame(head: [1], payload: [UInt8](repeating: 0, count: 32 << 20))
     transport.enqueue(chunk)
     try await wait { transport.bufferedBytes < chunk.count }
+  }
+
+  @Test func noChildProcessInheritsASocket() async throws {
+    let server = try RawServer()
+    let peer = try RawSocket(port: server.port)
+    let accepted = await blocking { Platform.acceptConnection(on: server.descriptor) }
+    for descriptor in [accepted, Platform.makeSocket(family: AF_INET)] {
+      try #require(descriptor >= 0)
+      #expect(fcntl(descriptor, F_GETFD) == FD_CLOEXEC)
+      #expect(fcntl(descriptor, F_GETFL) & O_NONBLOCK != 0)
+      Platform.closeDescriptor(descriptor)
+    }
+    withExtendedLifetime(peer) {}
   }
 
   @Test func theDescriptorIsGivenBackFromEveryState() async throws {

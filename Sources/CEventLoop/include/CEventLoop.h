@@ -11,4 +11,9 @@
 const void *_Nullable jetstream_loop(void);
 void jetstream_set_loop(const void *_Nullable loop);
 
+#ifdef __linux__
+/// Accepts one waiting connection as a non-blocking socket that no child process inherits; -1 on failure, with `errno`.
+int jetstream_accept(int listening);
+#endif
+
 #endif

@@ -1,3 +1,5 @@
+internal import CEventLoop
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -12,31 +14,42 @@ enum Platform {
   static func makeSocket(family: Int32) -> Int32 {
     #if canImport(Darwin)
     let descriptor = socket(family, SOCK_STREAM, 0)
+    prepare(descriptor)
     #else
-    let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+    let descriptor = socket(family, stream | privateFlags, 0)
     #endif
-    guard descriptor >= 0 else { return -errno }
-    prepare(descriptor)
-    return descriptor
+    return descriptor >= 0 ? descriptor : -errno
   }
 
-  /// Accepts one waiting connection from a listening socket, as a non-blocking socket.
+  /// Accepts one waiting connection from a listening socket, as a non-blocking socket that is not inherited.
   static func acceptConnection(on listening: Int32) -> Int32 {
+    #if canImport(Darwin)
     let descriptor = accept(listening, nil, nil)
-    guard descriptor >= 0 else { return -errno }
     prepare(descriptor)
-    return descriptor
+    #else
+    let descriptor = jetstream_accept(listening)
+    #endif
+    return descriptor >= 0 ? descriptor : -errno
   }
 
+  #if canImport(Darwin)
   /// Makes a descriptor non-blocking and private to this process, and keeps a broken connection
-  /// from raising SIGPIPE where that is a property of the socket.
+  /// from raising SIGPIPE. Does nothing where there is no descriptor.
   private static func prepare(_ descriptor: Int32) {
+    guard descriptor >= 0 else { return }
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-    #if canImport(Darwin)
     set(descriptor, SOL_SOCKET, SO_NOSIGPIPE, to: 1)
-    #endif
   }
+  #elseif canImport(Musl)
+  private static let stream = SOCK_STREAM
+  private static let privateFlags = SOCK_NONBLOCK | SOCK_CLOEXEC
+  #else
+  private static let stream = Int32(SOCK_STREAM.rawValue)
+  /// What makes a socket non-blocking and private to this process from its first moment on: a child that another thread
+  /// starts meanwhile would keep the connection open.
+  private static let privateFlags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+  #endif
 
   /// Sends small writes at once, and lets the kernel notice peers that vanished.
   static func tune(_ descriptor: Int32) {
