@@ -9,7 +9,7 @@ struct LimitTableTests {
   /// The columns of each row of the guide's table.
   private func rows() throws -> [[String]] {
     let guide = URL(filePath: #filePath).appending(
-      path: "../../../Sources/Jetstream/Jetstream.docc/RunningAServer.md")
+      path: "../../../../Sources/Jetstream/Jetstream.docc/RunningAServer.md")
     let text = try String(contentsOf: guide.standardized, encoding: .utf8)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     let start = try #require(lines.firstIndex { $0.hasPrefix("| limit | default | error |") })

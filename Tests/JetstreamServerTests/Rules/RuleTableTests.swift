@@ -31,7 +31,7 @@ struct RuleTableTests {
   /// The operations of the article's table, as its first column names them.
   private func operations() throws -> [String] {
     let article = URL(filePath: #filePath).appending(
-      path: "../../../Sources/JetstreamServer/JetstreamServer.docc/RulesForChanges.md")
+      path: "../../../../Sources/JetstreamServer/JetstreamServer.docc/RulesForChanges.md")
     let text = try String(contentsOf: article.standardized, encoding: .utf8)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     let start = try #require(lines.firstIndex { $0.hasPrefix("| operation | judged when |") })
