@@ -96,9 +96,12 @@ extension Replica {
       var decision =
         known
         ?? ScopeStanding.Decision(number: entry.number, fragmentReplies: accepted)
-      // The server knows only that it was accepted.
+      // The server knows only whether it was accepted.
       if decision.fragmentReplies.isEmpty, decision.sequence != nil {
         decision.fragmentReplies = accepted
+      } else if known?.isBare == true {
+        decision.fragmentReplies = entry.replies(.reasonForgotten)
+        decision.outcome = entry.failure(.reasonForgotten)
       }
       return decision
     }

@@ -96,6 +96,13 @@ extension WireError {
       type: "set-number-reused")
   }
 
+  /// The server knows that a change set has had no effect, and not why.
+  package static var reasonForgotten: WireError {
+    WireError(
+      message: "The server has rejected the change, and has forgotten the reason",
+      type: "reason-forgotten")
+  }
+
   /// The server would open the scope if it had the schema of the scope's classes. The client asks for the scope again, with
   /// the schema.
   package static var schemaWanted: WireError {

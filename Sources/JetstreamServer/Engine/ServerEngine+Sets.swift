@@ -39,6 +39,7 @@ extension ServerEngine {
       submit(arrival, as: text, to: subscription, by: (client, number, checksum))
     case .decided(let decision):
       // The change set has its sequence already: nothing is applied here.
+      if decision.isBare { return reject(sync, of: session, on: subscription, .reasonForgotten) }
       let isWhole = decision.fragmentReplies.isEmpty && decision.sequence != nil
       let replies =
         isWhole ? sync.fragments.map { _ in FragmentReply() } : decision.fragmentReplies
@@ -54,10 +55,16 @@ extension ServerEngine {
   /// Rejects a change set because its number, or one that was sent before it, stands for another one. The client takes a new
   /// identity for all that is not decided by then, so the answer comes behind those to its earlier change sets.
   func rejectReuse(of number: Int, by sync: ScopeSync, on subscription: Subscription) {
-    let error = WireError.setNumberReused(number)
+    reject(sync, of: subscription.session, on: subscription, .setNumberReused(number))
+  }
+
+  /// Rejects a change set whose turn has come, without a decision of its own.
+  private func reject(
+    _ sync: ScopeSync, of session: ServerSession, on subscription: Subscription, _ error: WireError
+  ) {
     var result = ScopeOrder.Result(rejecting: sync, error)
     if sync.arguments != nil { result.outcome = .failure(error, thrown: nil) }
-    reply(to: sync, of: subscription.session, on: subscription, result)
+    reply(to: sync, of: session, on: subscription, result)
   }
 
   /// A change set that a session has sent.

@@ -105,6 +105,7 @@ struct ForgottenClientTests {
     world.settle()
     #expect(world.canvas.likes == 1 && losses(one) == 0)
     #expect(rejected.state == .rejected && accepted.state == .accepted)
+    #expect(rejected.outcomes == [.rejected(.reasonForgotten)])
     #expect(partly.state == .partlyRejected)
     #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
   }

@@ -27,6 +27,9 @@ package struct ScopeStanding: Sendable, Hashable {
     /// The outcome of the procedure; nil if none was called.
     package var outcome: CallOutcome?
 
+    /// True if the server knows no more of the change set than that no part of it had an effect.
+    package var isBare: Bool { fragmentReplies.isEmpty && sequence == nil && outcome == nil }
+
     /// Creates a decision.
     package init(
       number: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
