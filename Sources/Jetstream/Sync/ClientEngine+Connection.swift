@@ -109,16 +109,6 @@ extension ClientEngine {
     report(.left(replica.scope))
   }
 
-  /// Takes a new client identity, because the server knows other change sets under the numbers of this one. Begins
-  /// another session with it.
-  func takeNewName(of replica: Replica) {
-    let (old, new) = (replica.request.clientID, configuration.makeClientID())
-    if configuration.clientID == old { configuration.clientID = new }
-    for replica in replicas where replica.request.clientID == old { replica.takeNewName(new) }
-    loseSession()
-    retry(reason: "the server knows other change sets of this client")
-  }
-
   /// The time at which the next ping is due, if the last one is sent now.
   var nextPing: Duration {
     let jitter = configuration.pingInterval * (0.2 * random() - 0.1)

@@ -48,19 +48,12 @@ extension ClientEngine {
   }
 
   private func handle(_ reply: ScopeSyncReply, in channel: Int) {
-    let type = WireError.setNumberReused(0).type
-    let replica = replicas(in: channel).first { $0.hasSent(reply.replyTo) }
-    if let replica, session.version > 1,
-      reply.outcome?.error?.type == type
-        || reply.fragmentReplies.contains(where: { $0.error?.type == type })
-    {
-      return takeNewName(of: replica)
-    }
-    replica?.receive(
-      .reply(
-        messageIndex: reply.replyTo, reply.fragmentReplies, sequence: reply.sequence,
-        effective: reply.effective, outcome: reply.outcome),
-      index: reply.index)
+    replicas(in: channel).first { $0.hasSent(reply.replyTo) }?
+      .receive(
+        .reply(
+          messageIndex: reply.replyTo, reply.fragmentReplies, sequence: reply.sequence,
+          effective: reply.effective, outcome: reply.outcome),
+        index: reply.index)
     updateWaitingReplies()
   }
 

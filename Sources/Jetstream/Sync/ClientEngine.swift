@@ -120,7 +120,7 @@ package final class ClientEngine {
         throw error
       }
     } else {
-      replica.takeNewName(configuration.makeClientID())
+      replica.takeNewIdentity(configuration.makeClientID())
     }
     sync(replica, completion)
     if replica.progress.hasBase { complete(replica, .success(())) }

@@ -61,7 +61,7 @@ extension Replica {
   }
 
   /// Has what waits sent when all records until now are durable: another process must not take it for decided.
-  private func sendBehindRecords() {
+  func sendBehindRecords() {
     if pending.unsentCount > 0 { pending[pending.sentCount].record = journal.made }
   }
 
@@ -162,21 +162,6 @@ extension Replica {
       entry.shared.claims += 1
       scope.pendingChangeSets.add(entry.shared, before: next)
     }
-  }
-
-  /// Takes over the client identity under which change sets are numbered from now on, and the root's UUID, if there
-  /// is no state yet.
-  func take(_ client: UUID, root: UUID) {
-    request.clientID = client
-    if !progress.hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
-  }
-
-  /// Takes another client identity under which change sets are numbered from now on, and records it.
-  func takeNewName(_ client: UUID) {
-    request.clientID = client
-    guard let root = scope.root else { return }
-    keep(.named(client: client, root: root.uuid))
-    sendBehindRecords()
   }
 
   private func redo(_ record: ReplicaRecord) throws(ScopeError) {

@@ -7,13 +7,16 @@ extension Replica {
     guard !scope.isIncomingPaused, !isHolding, session.held.isEmpty, !session.held.isDropping else {
       hold(message, index: index)
       // The server's decision about the replica's own change set is known, although its sequence is not reached.
-      if case .reply(let messageIndex, let replies, _, _, let outcome) = message {
+      if case .reply(let messageIndex, let replies, _, _, let outcome) = message,
+        !refusesNumber(replies, outcome)
+      {
         noteUnanswered(before: messageIndex)
         noteDecision(of: messageIndex, replies, outcome)
       }
       return
     }
     handle(message)
+    if session.needsNewIdentity { delegate?.takeNewIdentity(of: self) }
   }
 
   /// Holds a message until the scope resumes. If that becomes too much, the client asks for everything since
@@ -42,8 +45,12 @@ extension Replica {
     scope.sealChanges()
     let held = session.held
     session.held = HeldMessages()
-    for (_, message) in held.messages { handle(message) }
+    for (_, message) in held.messages where !session.needsNewIdentity { handle(message) }
     finishBatch()
+    if session.needsNewIdentity {
+      delegate?.takeNewIdentity(of: self)
+      return
+    }
     if held.isDropping { askForMissed() } else { noteTold(upTo: held.told) }
     delegate?.sendWaiting()
   }
@@ -78,6 +85,7 @@ extension Replica {
       if progress.hasGap(before: sequence) {
         return noteDecision(of: messageIndex, replies, outcome, at: sequence)
       }
+      if refusesNumber(replies, outcome) { return session.needsNewIdentity = true }
       if session.procedures.begin(at: messageIndex) { return }
       beginBatch()
       progress.advance(to: sequence)

@@ -12,6 +12,9 @@ protocol ReplicaDelegate: AnyObject {
   /// Called when a local change set waits to be sent, when held decisions were applied, and when the replica's sync
   /// state may have changed.
   func sendWaiting()
+
+  /// Gives a replica another client identity; see ``ClientEngine/takeNewIdentity(of:)``.
+  func takeNewIdentity(of replica: Replica)
 }
 
 extension ClientEngine: ReplicaDelegate {

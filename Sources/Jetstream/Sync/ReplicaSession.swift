@@ -22,6 +22,8 @@ struct ReplicaSession {
   /// True if the server has turned out to have another history, so that nothing can be relied on before its full
   /// state arrives.
   var needsState = false
+  /// True if the number of a pending change set stands for another one.
+  var needsNewIdentity = false
   /// The resume point that the server sent with the state that it is about to send.
   var stateStanding: ScopeStanding?
   /// True if the state that is on its way is applied in every mode: because nothing can be sent without one, or because

@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+@testable import JetstreamServer
+
+/// A client that was copied, or restored from a copy, numbers its change sets as another one has done.
+@Suite("Clients whose numbers stand for other change sets")
+struct AnotherIdentityTests {
+  private let world = InMemoryWorld()
+  private let client: WorldClient
+  private let identity: UUID
+
+  init() {
+    client = world.addClient()
+    identity = client.engine.configuration.clientID
+    client.join()
+    world.settle()
+  }
+
+  private func adding(_ likes: Int64) -> SyncFragment {
+    var fragment = SyncFragment(
+      .change, uuid: world.canvas.uuid, className: "Canvas", properties: [:])
+    fragment.operations["likes"] = [.add(likes)]
+    return fragment
+  }
+
+  /// Submits change sets of the canvas that add 10 each, under the identity of the client, and says that their outcomes
+  /// are known.
+  private func submitElsewhere(_ numbers: ClosedRange<Int>) {
+    let peer = RawPeer(world)
+    #expect(peer.createSession() == nil)
+    peer.fetch(as: identity)
+    for number in numbers { peer.submit([adding(10)], number: number) }
+    var fetch = ScopeFetch(name: "Canvas", client: identity)
+    fetch.decided = numbers.upperBound
+    peer.send(peer.stamp(.scopeFetch(fetch)))
+  }
+
+  @Test("The change sets of other scopes keep their identity, and are applied once")
+  func otherScopes() throws {
+    let notes = Canvas()
+    let hosted = Scope(name: "Notes", root: notes, ticker: world.serverTicker)
+    world.moreScopes["Notes"] = hosted
+    let copy = Canvas()
+    let scope = Scope(name: "Notes", root: copy, ticker: client.ticker)
+    client.engine.fetch(scope, params: [:], now: world.now) { _ in }
+    submitElsewhere(1...1)
+    world.settle()
+    client.canvas.likes += 1
+    client.scope.flush()
+    copy.likes += 1
+    scope.flush()
+    let link = try #require(client.link)
+    while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+    #expect(world.canvas.likes == 10 && notes.likes == 1, "the reply is on its way")
+    world.settle()
+    #expect(world.canvas.likes == 11 && notes.likes == 1)
+    #expect(client.engine.configuration.clientID != identity)
+    // Scopes that are fetched from now on are synced under the new identity.
+    #expect(client.engine.leave(scope, now: world.now) == [])
+    client.engine.fetch(scope, params: [:], now: world.now) { _ in }
+    world.settle()
+    copy.likes += 1
+    scope.flush()
+    world.settle()
+    #expect(notes.likes == 2)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    #expect(scope.canonicalJSON == hosted.canonicalJSON)
+    #expect(client.engine.checkInvariants() == [])
+  }
+
+  @Test("Decisions that a paused scope holds back come before the new identity")
+  func paused() {
+    client.scope.pauseIncoming()
+    client.canvas.likes += 1
+    world.exchange()
+    submitElsewhere(2...2)
+    client.canvas.likes += 100
+    let handle = client.scope.modify { client.canvas.name = "behind" }
+    world.exchange()
+    #expect(world.canvas.likes == 11 && client.engine.pendingCount == 3)
+    #expect(client.engine.configuration.clientID == identity)
+    client.scope.resumeIncoming()
+    world.settle()
+    #expect(world.canvas.likes == 111 && world.canvas.name == "behind")
+    #expect(client.engine.configuration.clientID != identity && handle.state == .accepted)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    #expect(client.engine.checkInvariants() == [])
+  }
+
+  @Test("Nothing is sent under the new identity before that is in the log")
+  func durable() throws {
+    let server = ScriptedServer()
+    let start = ScopePosition(epoch: "e", sequence: 1)
+    var records = 0
+    server.connect()
+    let replica = try #require(
+      try server.engine.fetch(
+        server.scope, params: [:], history: nil, now: server.now, store: { _ in records += 1 },
+        completion: { _ in }))
+    server.open()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    server.grant(start)
+    server.scope.modify { server.canvas.likes = 1 }
+    replica.stored(records)
+    let sent = try #require(server.takeSyncs().first)
+    server.reply(to: sent.index, FragmentReply(error: .setNumberReused(1)))
+    server.advance(by: .seconds(1))
+    server.open()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next", protocol: 2)))
+    server.grant(start)
+    #expect(server.takeSyncs().isEmpty)
+    replica.stored(records)
+    #expect(server.takeSyncs().map(\.number) == [1])
+  }
+}
