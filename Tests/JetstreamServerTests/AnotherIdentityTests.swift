@@ -89,6 +89,43 @@ struct AnotherIdentityTests {
     #expect(client.engine.checkInvariants() == [])
   }
 
+  @Test(
+    "A change set that is made after the log was restored is not taken for the decided one of its number",
+    arguments: [false, true])
+  func restored(hasState: Bool) throws {
+    submitElsewhere(1...3)
+    let root = world.canvas.uuid
+    // The second change set was pending when the copy was made, and decided since.
+    let second = ChangeSet(fragments: [adding(10)], undo: [adding(-10)])
+    var history = ReplicaHistory(
+      client: identity, root: root, nextNumber: 2, records: [.made(number: 2, second)])
+    if hasState {
+      let position = try #require(world.server.positions.first)
+      history.base = ReplicaBase(
+        position: ScopePosition(epoch: position.epoch, sequence: 1), root: root,
+        fragments: [
+          SyncFragment(.change, uuid: root, className: "Canvas", properties: ["likes": 10])
+        ])
+    }
+    let restored = world.addClient()
+    restored.wantsOnline = false
+    var records = 0
+    let replica = try #require(
+      try restored.engine.fetch(
+        restored.scope, params: [:], history: history, now: world.now,
+        store: { _ in records += 1 }, completion: { _ in }))
+    let third = restored.scope.modify { restored.canvas.likes += 100 }
+    restored.engine.connect(params: [:], now: world.now)
+    for _ in 0..<5 {
+      replica.stored(records)
+      world.pass(1)
+    }
+    #expect(third.state == .accepted && restored.engine.pendingCount == 0)
+    #expect(world.canvas.likes == 130)
+    #expect(restored.scope.canonicalJSON == world.scope.canonicalJSON)
+    #expect(replica.request.clientID != identity && restored.engine.checkInvariants() == [])
+  }
+
   @Test("Nothing is sent under the new identity before that is in the log")
   func durable() throws {
     let server = ScriptedServer()

@@ -4,7 +4,8 @@ import Foundation
 ///
 /// A replica with a log has its own identity. The others have that of the client, until the server says that a number of
 /// theirs stands for another change set, because this client, or another one with the same identity, was restored from a
-/// copy. Then that replica takes a new identity, and sends under it what the server has not decided.
+/// copy: in its reply to a change set, or in a resume point that decides one which was never sent. Then that replica takes
+/// a new identity, and sends under it what the server has not decided.
 ///
 /// A server recognizes a change set by identity and number, so one that is on its way, or whose decision the replica
 /// does not know, must not be sent under another identity: it would be applied twice. So the replicas of other scopes
@@ -24,6 +25,12 @@ extension Replica {
     guard let root = scope.root else { return }
     keep(.named(client: client, root: root.uuid))
     sendBehindRecords()
+  }
+
+  /// Notes if the server has decided numbers of change sets that were never sent: they stand for others.
+  func noteReusedNumbers(in standing: ScopeStanding) {
+    let decided = pending[..<pending.place(after: standing.decided)]
+    if decided.contains(where: \.isNew) { session.needsNewIdentity = true }
   }
 
   /// Returns true for a reply of the server which says that the number of a change set stands for another one.

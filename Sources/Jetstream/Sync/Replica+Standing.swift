@@ -48,6 +48,7 @@ extension Replica {
         conclude(at, decision.fragmentReplies, effective: [], decision.outcome)
       }
     }
+    noteReusedNumbers(in: standing)
     if tell != .nothing || standing.isForgotten { noteHistory(of: standing) }
     session.hasState = true
   }
@@ -76,6 +77,7 @@ extension Replica {
       guard let at = pending.place(of: decision.number) else { continue }
       conclude(at, decision.fragmentReplies, effective: [], decision.outcome)
     }
+    noteReusedNumbers(in: standing)
     noteHistory(of: standing)
     if progress.isAhead(of: standing.position) { askForMissed() }
     progress.position = standing.position
@@ -84,10 +86,13 @@ extension Replica {
 
   /// Returns the decisions about the pending change sets that the server has decided, in the order of their numbers:
   /// of two change sets that write the same property, the later one is the last write.
+  ///
+  /// A change set that was never sent is not among them, whatever the server says; see ``noteReusedNumbers(in:)``.
   private func decided(by standing: ScopeStanding) -> [ScopeStanding.Decision] {
     let decisions = Dictionary(
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     return pending.compactMap { entry in
+      if entry.isNew { return nil }
       // A reply that is held is noted without a sequence. It is handled in its turn, behind the resume point.
       let kept = entry.decision.flatMap { $0.sequence == nil ? nil : $0 }
       let known = decisions[entry.number] ?? kept

@@ -146,6 +146,7 @@ package final class Replica {
       number: number, shared, basis: progress.basis,
       record: journal.next, madeAt: scope.ticker.now)
     entry.set = set
+    entry.isNew = true
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
     // it in the confirmed state.
     pending.append(entry)
@@ -189,6 +190,7 @@ package final class Replica {
       guard journal.hasStored(pending[at].record) else { return nil }
       if let unsendable = unsendable(pending[at], limit: limit) { return unsendable }
       pending.noteSent(upTo: at)
+      pending[at].isNew = false
       let number = pending[at].number
       if !dialect.isOfValues {
         pending[at].messageIndex = send(pending[at], pending[at].set.fragments)
