@@ -5,7 +5,8 @@ import Foundation
 /// The server answers such a message by closing the connection with code 1009. It reads the frames in order, so the
 /// largest one of the connection is among those that it refuses. The session would repeat the message on each later
 /// connection, with the same end. So the client ends the session, and decides about the content of the message: a
-/// change set is rejected, and a scope counts as refused. In the next session the client sends the rest again.
+/// change set is rejected, and the syncing of a scope ends, since each request for it would be the same. In the next
+/// session the client sends the rest again.
 extension ClientEngine {
   /// A frame that was sent.
   struct SentFrame {
@@ -40,7 +41,7 @@ extension ClientEngine {
     retry(reason: problem)
     // A listener of the status may have ended the syncing.
     guard let requested, replicas.contains(where: { $0 === requested }) else { return }
-    handle(.messageTooLarge(problem), refusing: requested)
+    lose(requested, .messageTooLarge(problem))
   }
 }
 

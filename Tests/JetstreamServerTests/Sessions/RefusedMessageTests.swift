@@ -90,6 +90,58 @@ struct RefusedMessageTests {
     #expect(server.engine.status == .online && server.engine.scopes.isEmpty)
   }
 
+  /// Refuses the request for the scope, and expects that its syncing ends with what is pending, once and for all.
+  private func refuse(_ handle: ChangeSetHandle, besides other: Scope) {
+    server.close(1009)
+    #expect(server.engine.scopes.map(\.name) == [other.name])
+    #expect(handle.state == .abandoned && server.canvas.likes == 1)
+    #expect(server.scope.conflicts.items.map(\.property) == ["likes"])
+    server.advance(by: .seconds(1))
+    beginSession("next")
+    server.advance(by: .seconds(5))
+    let names = server.takeSent().compactMap {
+      if case .scopeFetch(let fetch) = $0 { fetch.name } else { nil }
+    }
+    #expect(names == [other.name] && server.engine.status == .online)
+  }
+
+  @Test("The syncing of a scope ends whose request is too large although it has a log")
+  func keptRequest() throws {
+    let other = Scope(name: "Other", root: Canvas(), ticker: server.ticker)
+    var records: [ReplicaRecord] = []
+    var results: [Result<Void, SyncError>] = []
+    server.connect()
+    beginSession("secret")
+    try server.engine.fetch(
+      server.scope, params: ["text": .string(long)], history: nil, now: server.now,
+      store: { records.append($0) }, completion: { results.append($0) })
+    server.fetch(other)
+    let handle = server.scope.modify { server.canvas.likes = 1 }
+    _ = server.takeSent()
+    refuse(handle, besides: other)
+    #expect(results.count == 1 && server.fetched.isEmpty)
+    guard case .failure(.scopeDenied("Canvas", let error))? = results.first else {
+      Issue.record("\(results)")
+      return
+    }
+    #expect(error.type == "message-too-large")
+    #expect(records.contains { if case .made(1, _) = $0 { true } else { false } })
+  }
+
+  @Test("The syncing of a scope ends whose request has become too large")
+  func laterRequest() {
+    let other = Scope(name: "Other", root: Canvas(), ticker: server.ticker)
+    server.connect()
+    beginSession("secret")
+    server.fetch(params: ["text": .string(long)])
+    server.grant(start)
+    server.fetch(other)
+    server.loseSession()
+    let handle = server.scope.modify { server.canvas.likes = 1 }
+    _ = server.takeSent()
+    refuse(handle, besides: other)
+  }
+
   @Test("A session is denied whose parameters are too large")
   func handshake() {
     server.connect()
