@@ -12,6 +12,8 @@ struct UndoStacks {
     let isRemote: Bool
     /// The place of the change set among all that were added.
     fileprivate let place: Int
+    /// True for an undo that cannot be redone any more, because its author has changed something new since.
+    fileprivate var isObsolete = false
 
     /// Returns the change set with the author of the one that it undoes or redoes, if that is known.
     fileprivate func replacing(_ old: Entry?) -> Entry {
@@ -43,8 +45,8 @@ struct UndoStacks {
     case .edit:
       done.append(entry)
       undone.removeAll { $0.author == set.author }
-      if !replaced.isEmpty {
-        replaced = replaced.filter { !$0.value.set.isUndo || $0.value.author != set.author }
+      for (id, old) in replaced where old.set.isUndo && old.author == set.author {
+        replaced[id]!.isObsolete = true
       }
     case .undo(let id): undone.append(replacing(id, from: \.done, by: entry))
     case .redo(let id): done.append(replacing(id, from: \.undone, by: entry))
@@ -111,7 +113,8 @@ struct UndoStacks {
   mutating func forgetTaken(_ id: UUID) { taken[id] = nil }
 
   /// Removes rejected fragments: the rejection has undone them. If all of an undo or a redo was rejected, the change set
-  /// whose place it has taken comes back.
+  /// whose place it has taken comes back, unless the rejected one has been redone or undone since: then there is one in
+  /// that place already, and if that is rejected, too, the first one comes back.
   ///
   /// - Returns: true if the stacks have changed.
   mutating func reject(_ rejected: [SyncFragment], of id: UUID, isWhole: Bool) -> Bool {
@@ -126,10 +129,17 @@ struct UndoStacks {
       return entry
     }
     let old = replaced.removeValue(forKey: id)
+    // The change set that has taken the place of this one meanwhile: a redo of an undo, or an undo of a redo.
+    let next = replaced.first { $0.value.set.id == id }?.key
     if !replaced.isEmpty { replaced = replaced.compactMapValues(rest) }
     let isKnown = [done, undone].joined().contains { $0.set.id == id }
     if isKnown { (done, undone) = (done.compactMap(rest), undone.compactMap(rest)) }
     guard let old, isWhole else { return isKnown }
+    if let next {
+      replaced[next] = old
+      return isKnown
+    }
+    if old.isObsolete { return isKnown }
     restore(old)
     return true
   }

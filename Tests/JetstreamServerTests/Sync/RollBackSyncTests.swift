@@ -151,6 +151,71 @@ struct RollBackSyncTests: ScriptedSuite {
     }
   }
 
+  @Test(
+    "An undo that is rejected after it was redone leaves one change set to undo",
+    arguments: [false, true])
+  func rejectedUndoThatIsRedone(isRedoAccepted: Bool) {
+    let history = UndoHistory(of: scope)
+    scope.modify { shape.x = 4 }
+    history.undo()
+    history.redo()
+    let replies = [ok, no, isRedoAccepted ? ok : no]
+    for (message, reply) in zip(server.takeSyncs(), replies) {
+      server.reply(to: message.index, reply)
+    }
+    #expect(shape.x == 4 && history.undoStack.count == 1 && !history.canRedo)
+    history.undo()
+    #expect(shape.x == 0 && !history.canUndo && history.canRedo)
+  }
+
+  @Test(
+    "A redo that is rejected after it was undone leaves one change set to redo",
+    arguments: [false, true])
+  func rejectedRedoThatIsUndone(isUndoAccepted: Bool) {
+    let history = UndoHistory(of: scope)
+    scope.modify { shape.x = 4 }
+    history.undo()
+    history.redo()
+    history.undo()
+    let replies = [ok, ok, no, isUndoAccepted ? ok : no]
+    for (message, reply) in zip(server.takeSyncs(), replies) {
+      server.reply(to: message.index, reply)
+    }
+    #expect(shape.x == 0 && !history.canUndo && history.redoStack.count == 1)
+    history.redo()
+    #expect(shape.x == 4 && history.canUndo && !history.canRedo)
+  }
+
+  @Test("An undo that is rejected after it was redone stays behind what was changed since")
+  func rejectedUndoBehindAnother() {
+    let history = UndoHistory(of: scope)
+    scope.modify { shape.x = 4 }
+    history.undo()
+    history.redo()
+    scope.modify { shape.y = 9 }
+    for (message, reply) in zip(server.takeSyncs(), [ok, no, ok, ok]) {
+      server.reply(to: message.index, reply)
+    }
+    #expect(history.undoStack.flatMap { $0.fragments[0].properties.map(\.key) } == ["x", "y"])
+    history.undo()
+    history.undo()
+    #expect(shape.x == 0 && shape.y == 0 && !history.canUndo)
+  }
+
+  @Test("When everything behind a change set is rejected, it is what can be undone")
+  func rejectedChain() {
+    let history = UndoHistory(of: scope)
+    let handle = scope.modify { shape.x = 4 }
+    history.undo()
+    history.redo()
+    history.undo()
+    for (message, reply) in zip(server.takeSyncs(), [ok, no, no, no]) {
+      server.reply(to: message.index, reply)
+    }
+    #expect(shape.x == 4 && !history.canRedo)
+    #expect(history.undoStack.map(\.id) == [handle.changeSet.id])
+  }
+
   @Test("What is redone in vain does not come back once there is something new")
   func rejectedRedo() {
     let history = UndoHistory(of: scope)
