@@ -92,6 +92,8 @@ extension ClientEngine {
   private func stop(_ next: ClientConnection.State, _ error: SyncError, ending ended: [Replica]) {
     let failed = takeRounds()
     replicas.removeAll { replica in ended.contains { $0 === replica } }
+    // A listener of the status may fetch a scope again.
+    for replica in ended { keepNumber(of: replica) }
     enter(next)
     for replica in ended { leave(replica, "\(error)") }
     for replica in ended { complete(replica, .failure(error)) }
@@ -100,13 +102,18 @@ extension ClientEngine {
 
   /// Ends a replica and reports that its scope is no longer synced.
   func leave(_ replica: Replica, _ reason: String) {
-    // Several scopes may have the same name, and different parameters.
-    let (name, number) = (replica.scope.name, replica.pending.lastNumber)
-    lastNumbers[name] = max(lastNumbers[name] ?? 0, number)
+    keepNumber(of: replica)
     let round = replica.schedule.end(now: now)
     defer { round?.finish(.failure(.sessionClosed(reason: reason))) }
     replica.end(reason)
     report(.left(replica.scope))
+  }
+
+  /// Keeps the number of a replica's last change set, for when its scope is fetched again.
+  private func keepNumber(of replica: Replica) {
+    // Several scopes may have the same name, and different parameters.
+    let (name, number) = (replica.scope.name, replica.pending.lastNumber)
+    lastNumbers[name] = max(lastNumbers[name] ?? 0, number)
   }
 
   /// The time at which the next ping is due, if the last one is sent now.

@@ -22,6 +22,25 @@ struct ClientSessionTests {
     #expect(server.statuses == [.connecting, .online] && server.engine.session.token == "secret")
   }
 
+  @Test("A scope that is fetched again while the client closes goes on with its numbers")
+  func fetchedWhileClosing() {
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 1))
+    server.scope.modify { server.canvas.likes = 1 }
+    #expect(server.takeSyncs().map(\.number) == [1])
+    server.onStatus = { [server] status in
+      guard status == .offline else { return }
+      server.onStatus = nil
+      server.connect()
+      server.fetch()
+    }
+    server.engine.close()
+    server.open()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next", protocol: 2)))
+    server.grant(ScopePosition(epoch: "e", sequence: 1))
+    server.scope.modify { server.canvas.likes = 2 }
+    #expect(server.takeSyncs().map(\.number) == [2])
+  }
+
   @Test("A denial ends the attempt with the server's reason")
   func denial() {
     server.connect()
