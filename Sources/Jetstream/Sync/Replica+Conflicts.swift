@@ -5,14 +5,18 @@ extension Replica {
   /// The undecided change sets, but for calls: their changes are guesses, which must not be written again as such.
   var undecidedEdits: [PendingEntry] { pending.filter { !$0.isDecided && $0.set.arguments == nil } }
 
-  /// Returns the conflicts of all undecided change sets but calls, as if the server had rejected them with `error`.
+  /// Returns the conflicts of all pending change sets but calls: of those that are decided, what the server has rejected
+  /// or modified; of the others everything, as if it had rejected them with `error`.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
-    conflicts(
-      undecidedEdits.flatMap { entry in
-        entry.set.fragments.indices.flatMap {
-          lost(at: $0, of: entry.set, by: FragmentReply(error: error), cause: nil)
-        }
-      })
+    var parts: [LostChanges.Part] = []
+    for entry in pending where entry.set.arguments == nil {
+      let replies = entry.isDecided ? entry.repliesAtPlace : entry.replies(error)
+      for (position, reply) in zip(entry.set.fragments.indices, replies) {
+        let cause = entry.isDecided ? replies.cause(of: position) : nil
+        parts += lost(at: position, of: entry.set, by: reply, cause: cause)
+      }
+    }
+    return conflicts(parts)
   }
 
   /// Returns the parts that the server's decision rejects or modifies of the fragment at a position of a change set.

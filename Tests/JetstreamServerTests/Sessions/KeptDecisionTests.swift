@@ -127,6 +127,19 @@ struct KeptDecisionTests {
     #expect(server.takeSyncs().isEmpty && server.canvas.name == "3")
   }
 
+  @Test("When the scope is gone, what they reject is among the conflicts")
+  func gone() throws {
+    let server = pushing()
+    decide(server, try edit(server, "one"), at: 3)
+    server.scope.modify { server.canvas.likes = 1 }
+    #expect(server.scope.conflicts.isEmpty)
+    server.deliver([.scopeLeave(ScopeLeave(scopeIndex: 0, error: .gone("no more")))])
+    #expect(server.engine.scopes.isEmpty)
+    let items = server.scope.conflicts.items
+    #expect(items.map(\.property) == [nil, "likes"])
+    #expect(items.map(\.reason) == [.rejected(.rejected("no")), .rejected(.gone("no more"))])
+  }
+
   @Test("What an older copy of the server has lost is sent again")
   func olderCopy() throws {
     let server = pushing()
