@@ -24,12 +24,26 @@ struct MoveReach {
   init(of moves: [UUID: Move], by fragments: [SyncFragment], in content: any HostedContent) {
     (self.content, self.moves) = (content, moves)
     for fragment in fragments {
-      for (key, value) in fragment.properties {
+      Self.forEachHolding(fragment, in: content) { key, models in
         assigned.insert(PropertyKey(uuid: fragment.uuid, name: key))
-        for uuid in FragmentValidator.uuids(in: value) {
-          holders[uuid, default: []].append(fragment.uuid)
-        }
+        for uuid in models { holders[uuid, default: []].append(fragment.uuid) }
       }
+    }
+  }
+
+  /// Calls `body` with each property that holds models and that a fragment gives a value, and with the models in the value.
+  /// A plain value may name a model, as a weak reference does, and does not hold it.
+  private static func forEachHolding(
+    _ fragment: SyncFragment, in content: any HostedContent, _ body: (String, [UUID]) -> Void
+  ) {
+    if fragment.properties.isEmpty { return }
+    // The class that a change names is not checked.
+    let schema = content.model(fragment.uuid)?.classSchema ?? content.schema(of: fragment)
+    for (key, value) in fragment.properties {
+      if let property = schema?[wireName: key], !property.isCollection, !property.isReference {
+        continue
+      }
+      body(key, FragmentValidator.uuids(in: value))
     }
   }
 
