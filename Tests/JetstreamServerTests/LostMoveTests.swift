@@ -75,4 +75,24 @@ struct LostMoveTests {
     #expect(replies == [true, false])
     #expect(models("front", of: root) == .models() && host.content.sharedModel(model) != nil)
   }
+
+  @Test(
+    "A model that a model below it is to hold stays where it was",
+    arguments: ["pinned", "byName/a"])
+  func heldBelow(_ property: String) {
+    let other = UUID()
+    #expect(submit([add(other), change(root, ["front": [.insert(other, .end)]])]) == [true, true])
+    let down = [
+      change(root, ["front": [.remove(other)]]), change(model, ["back": [.insert(other, .end)]]),
+    ]
+    #expect(submit(down) == [true, true])
+    // A client that does not know of it moves the one the other way.
+    let up = [
+      change(root, ["front": [.remove(model)]]),
+      change(other, [:], [property: .string(model.wireText)]),
+    ]
+    #expect(submit(up) == [true, true])
+    #expect(models("front", of: root) == .models(model))
+    #expect(models("back", of: model) == .models(other))
+  }
 }

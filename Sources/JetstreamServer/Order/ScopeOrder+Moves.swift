@@ -5,8 +5,9 @@ import Jetstream
 ///
 /// Of two moves of one model the first counts: a move away from a collection that no longer holds the model has no
 /// effect. A move never deletes: a move after which no synced property would lead from the root to the model has no
-/// effect either, for instance because the receiving model is gone and its fragment is rejected. A model that is
-/// removed and not moved may come back later: an insertion revives it.
+/// effect either, for instance because the receiving model is gone and its fragment is rejected, or because another
+/// client has put it below the moved model. That holds for a model that becomes the value of a reference or an entry,
+/// too. A model that is removed and not moved may come back later: an insertion revives it.
 extension ScopeOrder {
   private typealias Move = MoveReach.Move
 
@@ -71,8 +72,11 @@ extension ScopeOrder {
         for uuid in inserted + named { edits[uuid]?.isTargetRejected = true }
       }
     }
+    let reach = MoveReach(of: edits, by: fragments, in: content)
     for (uuid, edit) in edits where !edit.sources.isEmpty {
-      if !edit.targets.isEmpty || edit.isTargetRejected { candidates.insert(uuid) }
+      if !edit.targets.isEmpty || edit.isTargetRejected || reach.isAssigned(uuid) {
+        candidates.insert(uuid)
+      }
     }
     guard !candidates.isEmpty else { return LostMoves(moves: [:], lost: []) }
     var lost: Set<UUID> = []
@@ -83,7 +87,6 @@ extension ScopeOrder {
       }
       if !content.holders(of: model).contains(where: move.sources.contains) { lost.insert(uuid) }
     }
-    let reach = MoveReach(of: edits, by: fragments, in: content)
     reach.findLost(among: candidates, &lost)
     return LostMoves(moves: edits, lost: lost)
   }
@@ -103,7 +106,7 @@ extension ScopeOrder {
         }
       }
     }
-    return false
+    return removes && fragments.contains { MoveReach.assignsModels($0, in: content) }
   }
 
   /// Leaves lost moves out of the fragments that are to be applied.

@@ -31,8 +31,18 @@ struct MoveReach {
     }
   }
 
-  /// Calls `body` with each property that holds models and that a fragment gives a value, and with the models in the value.
-  /// A plain value may name a model, as a weak reference does, and does not hold it.
+  /// Returns true if the submission gives a model to a property as its value, or as a part of it.
+  func isAssigned(_ uuid: UUID) -> Bool { holders[uuid] != nil }
+
+  /// Returns true if a fragment gives models to a property as its value.
+  static func assignsModels(_ fragment: SyncFragment, in content: any HostedContent) -> Bool {
+    var found = false
+    forEachHolding(fragment, in: content) { _, models in if !models.isEmpty { found = true } }
+    return found
+  }
+
+  /// Calls `body` with each property that holds models and that a fragment gives a value, and with the models in the
+  /// value. A plain value may name a model, as a weak reference does, and does not hold it.
   private static func forEachHolding(
     _ fragment: SyncFragment, in content: any HostedContent, _ body: (String, [UUID]) -> Void
   ) {
