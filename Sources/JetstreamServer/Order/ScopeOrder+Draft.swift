@@ -108,14 +108,14 @@ extension ScopeOrder {
       let rejected =
         draft.errors.isEmpty
         ? [] : draft.errors.keys.map { [fragments = check.fragments] in fragments[$0] }
-      let lost = lostMoves(draft.effective, rejected: rejected)
+      let lost = LostMoves(of: draft.effective, rejected: rejected, in: content)
       if isAtomic, !lost.isEmpty {
         let error = error(of: lost, in: draft.effective)
         draft.replies[draft.positions[error.at]].error = error.error
         draft.isRejected = true
         return
       }
-      draft.positions = drop(lost, from: &draft.effective, draft.positions) {
+      draft.positions = lost.drop(from: &draft.effective, draft.positions) {
         draft.replies[$0].lost.append($1)
       }
     } else if isAtomic {

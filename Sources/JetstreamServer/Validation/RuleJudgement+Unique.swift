@@ -4,7 +4,8 @@ import Jetstream
 /// Judgement of unique values: those of the models of a collection or a dictionary after the fragments.
 ///
 /// Only collections that get a model, or of which a model gets another value, are looked at. Two equal values that were
-/// there before, since the server's own app does not ask, stay without an error.
+/// there before, since the server's own app does not ask, stay without an error. A model whose move has no effect stays
+/// where it is, with its value.
 extension RuleJudgement {
   /// A change of a collection.
   private enum Edit {
@@ -21,6 +22,14 @@ extension RuleJudgement {
       case .all(let uuids): uuids
       case .entry(_, let uuid): uuid.map { [$0] } ?? []
       case .remove: []
+      }
+    }
+
+    /// The model of an operation, which has no effect if it is a part of a lost move; nil for a value.
+    var operand: UUID? {
+      switch self {
+      case .insert(let uuid), .remove(let uuid): uuid
+      case .all, .entry: nil
       }
     }
   }
@@ -89,7 +98,30 @@ extension RuleJudgement {
         if let collection = collection(of: holder) { affected.insert(collection) }
       }
     }
-    for collection in affected { judge(collection, edits[collection] ?? []) }
+    if affected.isEmpty { return }
+    let lost = lostMoves()
+    for collection in affected {
+      let left = edits[collection]?.filter { entry in
+        entry.edit.operand.map { !lost.isLost($0, in: collection) } ?? true
+      }
+      judge(collection, left ?? [])
+    }
+  }
+
+  /// Returns the moves that have no effect, as far as the fragments are accepted by now. What an addition gives to a model
+  /// that the scope has counts as it stands.
+  private func lostMoves() -> LostMoves {
+    var (accepted, rejected): ([SyncFragment], [SyncFragment]) = ([], [])
+    for at in check.fragments.indices {
+      var fragment = check.fragments[at]
+      guard check.errors[at] == nil, let entry = check.accepted[at] else {
+        rejected.append(fragment)
+        continue
+      }
+      fragment.properties = entry.properties
+      accepted.append(fragment)
+    }
+    return LostMoves(of: accepted, rejected: rejected, in: check.content)
   }
 
   /// Returns the collection or the dictionary that a property is, or is an entry of; nil for any other.

@@ -170,4 +170,31 @@ struct UniqueRuleTests {
     ])
     #expect(isAccepted(replies) == [true, true, true])
   }
+
+  @Test(
+    "A model whose move has no effect keeps its value where it stays",
+    arguments: RuleHosting.allCases)
+  func lostMove(_ hosting: RuleHosting) throws {
+    let world = try RuleWorld(hosting)
+    let (one, new) = (world.product(["sku": "a"]), UUID())
+    let broken = world.change(
+      world.root, [:], ["archive": [.insert(one, .end), .insert(UUID(), .end)]])
+    let replies = world.submit([
+      world.remove(one), broken, world.add(new, ["sku": "a"]), world.insert(new),
+    ])
+    #expect(isAccepted(replies) == [true, false, false, false])
+    #expect(world.models("products") == .models(one))
+    // The move counts, and makes room for the value.
+    let move = [world.remove(one), world.insert(one, into: "archive")]
+    let replacement = [world.add(new, ["sku": "a"]), world.insert(new)]
+    #expect(isAccepted(world.submit(move + replacement)) == [true, true, true, true])
+    #expect(world.models("products") == .models(new) && world.models("archive") == .models(one))
+    // Another client has moved it meanwhile: the second move puts it nowhere, and so takes no value.
+    #expect(isAccepted(world.submit([world.remove(new)])) == [true])
+    let back = [world.remove(one), world.insert(one)]
+    let third = UUID()
+    let late = back + [world.add(third, ["sku": "a"]), world.insert(third)]
+    #expect(isAccepted(world.submit(late)) == [true, true, true, true])
+    #expect(world.models("products") == .models(third) && world.models("archive") == .models(one))
+  }
 }

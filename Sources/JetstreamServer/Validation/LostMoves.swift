@@ -1,50 +1,24 @@
 import Foundation
 import Jetstream
 
-/// Decides moves that several clients make at the same time.
+/// The moves of a submission that have no effect, of those that several clients make at the same time.
 ///
 /// Of two moves of one model the first counts: a move away from a collection that no longer holds the model has no
 /// effect. A move never deletes: a move after which no synced property would lead from the root to the model has no
 /// effect either, for instance because the receiving model is gone and its fragment is rejected, or because another
 /// client has put it below the moved model. That holds for a model that becomes the value of a reference or an entry,
 /// too. A model that is removed and not moved may come back later: an insertion revives it.
-extension ScopeOrder {
+struct LostMoves {
   private typealias Move = MoveReach.Move
 
-  /// The moves of a submission that have no effect.
-  struct LostMoves {
-    fileprivate let moves: [UUID: MoveReach.Move]
-    fileprivate let lost: Set<UUID>
+  private var moves: [UUID: Move] = [:]
+  private var lost: Set<UUID> = []
 
-    var isEmpty: Bool { lost.isEmpty }
-
-    /// Returns the operations on one property without those of lost moves.
-    fileprivate func left(_ entry: PropertyOperations.Entry, of uuid: UUID) -> [PropertyOperation] {
-      let name = PropertyKey(uuid: uuid, name: entry.key)
-      return entry.operations.filter { operation in
-        guard let moved = operation.model, lost.contains(moved), let move = moves[moved] else {
-          return true
-        }
-        return !move.sources.contains(name) && !move.targets.contains(name)
-      }
-    }
-
-    /// Returns the first property of a fragment that a lost move is about, with the model that it would move.
-    func first(in fragment: SyncFragment) -> (key: String, model: UUID)? {
-      for entry in fragment.operations
-      where left(entry, of: fragment.uuid).count < entry.operations.count {
-        let model = entry.operations.lazy.compactMap(\.model).first { lost.contains($0) }
-        if let model { return (entry.key, model) }
-      }
-      return nil
-    }
-  }
-
-  /// Finds the moves of a submission that have no effect.
+  /// Finds the moves of a submission to `content` that have no effect.
   ///
   /// - Parameter rejected: the fragments of the submission that are not among `fragments`.
-  func lostMoves(_ fragments: [SyncFragment], rejected: [SyncFragment]) -> LostMoves {
-    guard hasMoves(fragments, rejected: rejected) else { return LostMoves(moves: [:], lost: []) }
+  init(of fragments: [SyncFragment], rejected: [SyncFragment], in content: any HostedContent) {
+    guard Self.hasMoves(fragments, rejected: rejected, in: content) else { return }
     var edits: [UUID: Move] = [:]
     var candidates: Set<UUID> = []
     for fragment in fragments {
@@ -78,8 +52,7 @@ extension ScopeOrder {
         candidates.insert(uuid)
       }
     }
-    guard !candidates.isEmpty else { return LostMoves(moves: [:], lost: []) }
-    var lost: Set<UUID> = []
+    if candidates.isEmpty { return }
     for uuid in candidates {
       guard let model = content.sharedModel(uuid), let move = edits[uuid], !move.targets.isEmpty
       else {
@@ -88,11 +61,13 @@ extension ScopeOrder {
       if !content.holders(of: model).contains(where: move.sources.contains) { lost.insert(uuid) }
     }
     reach.findLost(among: candidates, &lost)
-    return LostMoves(moves: edits, lost: lost)
+    moves = edits
   }
 
   /// Returns false if no model can be moved: nothing is taken out of a collection, or nothing is put anywhere.
-  private func hasMoves(_ fragments: [SyncFragment], rejected: [SyncFragment]) -> Bool {
+  private static func hasMoves(
+    _ fragments: [SyncFragment], rejected: [SyncFragment], in content: any HostedContent
+  ) -> Bool {
     var (removes, inserts) = (false, !rejected.isEmpty)
     for fragment in fragments {
       for entry in fragment.operations {
@@ -109,20 +84,45 @@ extension ScopeOrder {
     return removes && fragments.contains { MoveReach.assignsModels($0, in: content) }
   }
 
+  var isEmpty: Bool { lost.isEmpty }
+
+  /// Returns true if the operation on a model in a collection is a part of a lost move.
+  func isLost(_ model: UUID, in collection: PropertyKey) -> Bool {
+    guard lost.contains(model), let move = moves[model] else { return false }
+    return move.sources.contains(collection) || move.targets.contains(collection)
+  }
+
+  /// Returns the operations on one property without those of lost moves.
+  private func left(_ entry: PropertyOperations.Entry, of uuid: UUID) -> [PropertyOperation] {
+    let name = PropertyKey(uuid: uuid, name: entry.key)
+    return entry.operations.filter { operation in
+      operation.model.map { !isLost($0, in: name) } ?? true
+    }
+  }
+
+  /// Returns the first property of a fragment that a lost move is about, with the model that it would move.
+  func first(in fragment: SyncFragment) -> (key: String, model: UUID)? {
+    for entry in fragment.operations
+    where left(entry, of: fragment.uuid).count < entry.operations.count {
+      let model = entry.operations.lazy.compactMap(\.model).first { lost.contains($0) }
+      if let model { return (entry.key, model) }
+    }
+    return nil
+  }
+
   /// Leaves lost moves out of the fragments that are to be applied.
   ///
   /// - Parameter note: called with the fragment's position for each property of which operations are dropped.
   /// - Returns: the positions of the fragments that remain.
   func drop(
-    _ lost: LostMoves, from fragments: inout [SyncFragment], _ positions: [Int],
-    _ note: (Int, String) -> Void
+    from fragments: inout [SyncFragment], _ positions: [Int], _ note: (Int, String) -> Void
   ) -> [Int] {
-    if lost.isEmpty { return positions }
+    if isEmpty { return positions }
     var kept: [Int] = []
     var result: [SyncFragment] = []
     for (var fragment, position) in zip(fragments, positions) {
       for entry in fragment.operations {
-        let left = lost.left(entry, of: fragment.uuid)
+        let left = left(entry, of: fragment.uuid)
         if left.count < entry.operations.count { note(position, entry.key) }
         fragment.operations[entry.key] = left
       }
