@@ -49,6 +49,10 @@ extension ServerEngine {
     }
     // A scope that is fetched again keeps its number.
     let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: client)
+    // Each one that waits has its place in the state's queue, and an answer with decisions.
+    guard subscription.openFetches.count < configuration.keptLimit.messages else {
+      return endWithWarning(session, "too many fetches are not answered")
+    }
     // Under another identity, the client sends again what was not decided under the last one.
     if client?.id != subscription.client { dropUndecided(of: subscription) }
     subscription.fetched(by: client)

@@ -170,4 +170,31 @@ struct FloodTests {
     #expect(world.endedSessions.map(\.token) == [gone.token])
     #expect(world.server.sessionCount == 3)
   }
+
+  @Test("A session with too many fetches that wait for a state ends within the frame")
+  func waitingFetches() {
+    var configuration = ServerEngine.Configuration()
+    configuration.keptLimit = .init(messages: 200)
+    configuration.stateBytes = 1_000
+    let world = InMemoryWorld(configuration: configuration)
+    for _ in 0..<50 { world.canvas.shapes.append(Shape()) }
+    world.scope.flush()
+    world.encodesAtOnce = false
+    func fetches(_ count: Int, of peer: RawPeer) -> String {
+      frame((0..<count).map { _ in peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))) })
+    }
+    let patient = RawPeer.joined(world, protocol: 2)
+    patient.send(fetches(99, of: patient))
+    let peer = RawPeer.joined(world, protocol: 2)
+    let before = world.fetches.count
+    peer.send(fetches(1000, of: peer))
+    #expect(peer.close?.code == 4097)
+    #expect(world.fetches.count - before <= 201)
+    #expect(world.endedSessions.count == 1)
+    #expect(patient.messages.count { $0.type == "ScopeFetchReply" } == 0)
+    while world.encode() {}
+    patient.take()
+    #expect(patient.messages.count { $0.type == "ScopeFetchReply" } == 100)
+    #expect(patient.close == nil && world.endedSessions.count == 1)
+  }
 }
