@@ -26,6 +26,8 @@ struct StateSize {
   private let partBytes: Int
   /// The UUIDs of the models that are still to be read; empty between two measurements.
   private var open: [UUID] = []
+  /// Those that were read, or are still to be read: a model that many others hold is read once.
+  private var known: Set<UUID> = []
   /// The size of the models that were read.
   private var counted = 0
   /// The number of models that were read.
@@ -61,13 +63,14 @@ struct StateSize {
     if open.isEmpty {
       (counted, models, earlierGrowth) = (0, 0, growth)
       open = content.unknownModelUUIDs().sorted(by: <) + [content.root?.uuid].compactMap(\.self)
+      known = Set(open)
     }
     let end = counted + partBytes
     while counted < end, let uuid = open.popLast() {
       models += 1
       if let model = content.sharedModel(uuid) {
         counted += content.fragment(of: model, .add).roughSize
-        content.forEachChild(of: model) { open.append($0) }
+        content.forEachChild(of: model) { if known.insert($0).inserted { open.append($0) } }
       } else if let unknown = content.unknownModel(uuid) {
         counted += unknown.roughSize
       }
@@ -79,7 +82,7 @@ struct StateSize {
     bytes = open.isEmpty ? counted : nil
     bytesPerModel = Double(counted) / Double(max(1, models))
     growth -= earlierGrowth
-    open = []
+    (open, known) = ([], [])
     // A state grows by no more than the stream. Near the limit, or above it, a fourth is worth another measurement.
     let room = scopeBytes.map { max($0 - counted, counted / 4) } ?? .max
     dueAt = totalBytes + max(partBytes / 4, min(2 * counted, room))

@@ -118,4 +118,26 @@ struct StreamExtentTests {
     repeat { (grown, turns) = (grown + 250, turns + 1) } while !large.measure(content, at: grown)
     #expect(large.bytes == nil && turns < all)
   }
+
+  @Test("A model that many hold is measured once, also if it holds those that hold it")
+  func measuredOnce() throws {
+    let world = InMemoryWorld()
+    let shared = Shape()
+    shared.label = Self.text(0, 5_000)
+    for number in 0..<100 {
+      let shape = Shape()
+      shape.label = "\(number)"
+      shape.parts.append(shared)
+      world.canvas.shapes.append(shape)
+    }
+    shared.parts.append(world.canvas.shapes[0])
+    world.scope.flush()
+    let content = world.server.hostedScope(world.scope).content
+    let size = content.sharedState().reduce(0) { $0 + $1.roughSize }
+    var measured = StateSize(.init(sets: 10, bytes: 1 << 20, leastBytes: 1_000))
+    var grown = 0
+    repeat { grown += 250 } while !measured.measure(content, at: grown) && grown < 1 << 20
+    #expect(measured.bytes == size)
+    #expect(abs(measured.estimate(of: 102) - size) < 102)
+  }
 }
