@@ -30,7 +30,7 @@ private final class Listener: TransportHandler {
     try await wait { transport.bufferedBytes < chunk.count }
   }
 
-  @Test func noChildProcessInheritsASocket() async throws {
+  @Test func socketsAreNonBlockingAndClosedOnExec() async throws {
     let server = try RawServer()
     let peer = try RawSocket(port: server.port)
     let accepted = await blocking { Platform.acceptConnection(on: server.descriptor) }

@@ -10,8 +10,9 @@ struct PendingEntry {
   var seen = 0
   /// The position up to which the server's order was applied when the change set was made.
   var basis: ScopePosition?
-  /// True if the change set was made in this process, until it is sent for the first time.
-  var isNew = false
+  /// True if the server has not decided the change set, whatever it has decided under its number: the change set was made
+  /// in this process and is not sent yet, or the server has refused the number and that is held.
+  var isUnknownToServer = false
   /// The number of records that must be durable before the change set may be sent.
   var record = 0
   /// The time at which the change set was made, or restored.

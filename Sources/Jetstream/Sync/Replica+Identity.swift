@@ -9,8 +9,8 @@ import Foundation
 ///
 /// A server recognizes a change set by identity and number, so one that is on its way, or whose decision the replica
 /// does not know, must not be sent under another identity: it would be applied twice. So the replicas of other scopes
-/// keep theirs, and all decisions that came with or before the server's refusal are handled first, also while the scope
-/// holds back what comes in.
+/// keep theirs, and all decisions that came before the server's refusal are handled first, also while the scope holds back
+/// what comes in.
 extension Replica {
   /// Takes over the client identity under which change sets are numbered from now on, and the root's UUID, if there
   /// is no state yet.
@@ -27,10 +27,10 @@ extension Replica {
     sendBehindRecords()
   }
 
-  /// Notes if the server has decided numbers of change sets that were never sent: they stand for others.
+  /// Notes if the server has decided numbers of change sets that it does not know: they stand for others.
   func noteReusedNumbers(in standing: ScopeStanding) {
     let decided = pending[..<pending.place(after: standing.decided)]
-    if decided.contains(where: \.isNew) { session.needsNewIdentity = true }
+    if decided.contains(where: \.isUnknownToServer) { session.needsNewIdentity = true }
   }
 
   /// Returns true for a reply of the server which says that the number of a change set stands for another one.

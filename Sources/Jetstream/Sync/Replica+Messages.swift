@@ -7,12 +7,14 @@ extension Replica {
     guard !scope.isIncomingPaused, !isHolding, session.held.isEmpty, !session.held.isDropping else {
       hold(message, index: index)
       // The server's decision about the replica's own change set is known, although its sequence is not reached.
-      if case .reply(let messageIndex, let replies, _, _, let outcome) = message,
-        !refusesNumber(replies, outcome)
-      {
-        noteUnanswered(before: messageIndex)
-        noteDecision(of: messageIndex, replies, outcome)
+      guard case .reply(let messageIndex, let replies, _, _, let outcome) = message else { return }
+      if refusesNumber(replies, outcome) {
+        // The session may be lost before the refusal is handled, and the server decides something under the number.
+        if let at = pending.place(sentIn: messageIndex) { pending[at].isUnknownToServer = true }
+        return
       }
+      noteUnanswered(before: messageIndex)
+      noteDecision(of: messageIndex, replies, outcome)
       return
     }
     handle(message)

@@ -87,12 +87,12 @@ extension Replica {
   /// Returns the decisions about the pending change sets that the server has decided, in the order of their numbers:
   /// of two change sets that write the same property, the later one is the last write.
   ///
-  /// A change set that was never sent is not among them, whatever the server says; see ``noteReusedNumbers(in:)``.
+  /// A change set that the server does not know is not among them; see ``noteReusedNumbers(in:)``.
   private func decided(by standing: ScopeStanding) -> [ScopeStanding.Decision] {
     let decisions = Dictionary(
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     return pending.compactMap { entry in
-      if entry.isNew { return nil }
+      if entry.isUnknownToServer { return nil }
       // A reply that is held is noted without a sequence. It is handled in its turn, behind the resume point.
       let kept = entry.decision.flatMap { $0.sequence == nil ? nil : $0 }
       let known = decisions[entry.number] ?? kept

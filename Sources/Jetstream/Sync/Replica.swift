@@ -146,7 +146,7 @@ package final class Replica {
       number: number, shared, basis: progress.basis,
       record: journal.next, madeAt: scope.ticker.now)
     entry.set = set
-    entry.isNew = true
+    entry.isUnknownToServer = true
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
     // it in the confirmed state.
     pending.append(entry)
@@ -190,7 +190,7 @@ package final class Replica {
       guard journal.hasStored(pending[at].record) else { return nil }
       if let unsendable = unsendable(pending[at], limit: limit) { return unsendable }
       pending.noteSent(upTo: at)
-      pending[at].isNew = false
+      pending[at].isUnknownToServer = false
       let number = pending[at].number
       if !dialect.isOfValues {
         pending[at].messageIndex = send(pending[at], pending[at].set.fragments)

@@ -43,6 +43,7 @@ final class ScopeHost: ScopeOrderObserver {
   func remove(_ subscription: Subscription) {
     audience.remove(subscription)
     order.needsValues = audience.needsValues
+    if let client = subscription.client { order.clients.left(client) }
   }
 
   func changed(_ uuid: UUID) { states.note(uuid) }

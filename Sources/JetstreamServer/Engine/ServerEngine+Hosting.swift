@@ -105,7 +105,8 @@ extension ServerEngine {
     host.audience.rates = ScopeRates(configuration.limits)
     host.order.date = hooks.date
     // Unowned is sound: the end of the engine takes the closure away.
-    host.order.onLocalChanges = { [unowned self, unowned host] item, set in
+    host.order.onLocalChanges = { [unowned self, weak host] item, set in
+      guard let host else { return }
       host.order.keep(item, set)
       broadcast(item, of: host, except: nil)
       if !isHandling { flush() }
@@ -143,6 +144,7 @@ extension ServerEngine {
       let horizon = horizons[ObjectIdentifier(host)]
       host.forget(upTo: horizon ?? host.sequence)
       if horizon == nil { host.forgetRejected() }
+      trimClients(of: host)
     }
   }
 }

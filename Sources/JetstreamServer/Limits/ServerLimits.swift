@@ -91,8 +91,8 @@ public struct ServerLimits: Sendable, Hashable {
   /// of a client that sends more beyond that ends with `too-many-decisions`; the client begins another one, in which it
   /// says what it knows. A client of this package says so with each change set.
   ///
-  /// All clients without a session leave at most sixteen times as much in a scope. Beyond that, the scope forgets the
-  /// decisions of those with the most; they are told so when they come back, see `Client.onHistoryLoss`.
+  /// All clients without a session leave at most about sixteen times as much in a scope. Beyond that, the scope forgets
+  /// the decisions of those with the most; they are told so when they come back, see `Client.onHistoryLoss`.
   public var unknownDecisionBytes: Int? = 16 << 20
   /// The most resident memory that the process should have, in bytes. The server looks once a second: from the second
   /// look in a row that finds more, until one finds a sixteenth less, new sessions, the opening of scopes that are

@@ -59,7 +59,7 @@ final class OrderTwin {
     _ judged: (draft: ScopeOrder.Draft, objections: [Int: WireError])? = nil
   ) {
     order.needsValues = first.needsValues
-    // A order with a store notes inverses: this one, too, if the first does for whatever reason. Its records go nowhere.
+    // An order with a store notes inverses: this one, too, if the first does for whatever reason. Its records go nowhere.
     order.records.store = first.keepsInverses ? { _ in } : nil
     let before = result.set == nil ? nil : content.document.fullState()
     let draft = judged.map { judged in

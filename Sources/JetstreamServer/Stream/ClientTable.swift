@@ -10,7 +10,8 @@ struct ClientTable {
   private(set) var forgottenUpTo = 0
   /// The number of clients above which ``trim(to:bytes:present:)`` looks again for clients to drop.
   private var trimAt = 0
-  /// The approximate size in bytes of the decisions that were made since their sizes were last added up.
+  /// The approximate size in bytes of the decisions that were made, or whose clients have left, since the sizes of all were
+  /// last added up.
   private var addedBytes = 0
 
   init() {}
@@ -60,8 +61,13 @@ struct ClientTable {
   mutating func remember(
     _ client: UUID, decidedUpTo last: Int, _ decisions: [ScopeStanding.Decision]
   ) {
-    byID[client] = ScopeHistory.Client(decided: last, checksum: 0, decisions: decisions)
+    let recovered = ScopeHistory.Client(decided: last, checksum: 0, decisions: decisions)
+    addedBytes += recovered.bytes
+    byID[client] = recovered
   }
+
+  /// Notes that a client has left the scope, or has no session any more: its decisions count among those of all others.
+  mutating func left(_ client: UUID) { addedBytes += byID[client]?.bytes ?? 0 }
 
   /// Drops the decisions that a client knows: those on its change sets up to `number`.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {

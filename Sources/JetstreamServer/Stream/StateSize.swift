@@ -4,10 +4,10 @@ import Jetstream
 /// The approximate size of a scope's full state, which is measured again and again while the scope's stream grows.
 ///
 /// The models are read a few hundred at a time, in turns in which the scope was changed: no turn takes long, and a
-/// scope that does not change costs nothing. What changes meanwhile may be counted twice, or not at all. The next
-/// measurement begins when the stream has grown by twice the size, so that each byte of the stream costs the same,
-/// whatever the size of the scope. Until then the scope may grow to three times what was measured, or shrink. A scope
-/// with a limit is measured again when it may have reached that.
+/// scope that does not change costs nothing. What values grow by meanwhile may be counted twice, and models that come or
+/// go may be missed. The next measurement begins when the stream has grown by twice the size, so that each byte of the
+/// stream costs the same, whatever the size of the scope. Until then the scope may grow to three times what was measured,
+/// or shrink. A scope with a limit is measured again when it may have reached that.
 struct StateSize {
   /// The size in bytes; nil if it was not measured yet, or is larger than any stream.
   private(set) var bytes: Int?

@@ -102,6 +102,22 @@ struct ForgottenDecisionTests {
     #expect(try standing(of: peer(world, forgotten, since: 1)).decisions.map(\.number) == [1])
   }
 
+  @Test("Clients that were there together, and leave, are bounded together, too")
+  func leftTogether() throws {
+    let world = world(absentBytes: 8_000)
+    let peers = (0..<20).map { _ in peer(world, UUID()) }
+    for peer in peers { fail(peer, number: 1, count: 20) }
+    func bytes() throws -> Int {
+      let clients = try #require(world.server.hosts.values.first?.order.clients.byID)
+      return clients.values.reduce(0) { $0 + $1.bytes }
+    }
+    #expect(try bytes() > 20_000)
+    for peer in peers { world.cut(peer.link) }
+    world.server.advance(to: world.now + .seconds(3600))
+    world.server.advance(to: world.now + .seconds(3601))
+    #expect(try (1...8_000).contains(bytes()))
+  }
+
   @Test("A client with a session loses nothing, however many decisions it does not know")
   func present() throws {
     let world = world(absentBytes: 1_000)

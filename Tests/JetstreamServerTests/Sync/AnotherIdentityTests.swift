@@ -70,8 +70,10 @@ struct AnotherIdentityTests {
     #expect(client.engine.checkInvariants() == [])
   }
 
-  @Test("Decisions that a paused scope holds back come before the new identity")
-  func paused() {
+  @Test(
+    "Decisions that a paused scope holds back come before the new identity",
+    arguments: [false, true])
+  func paused(losesSession: Bool) throws {
     client.scope.pauseIncoming()
     client.canvas.likes += 1
     world.exchange()
@@ -81,6 +83,11 @@ struct AnotherIdentityTests {
     world.exchange()
     #expect(world.canvas.likes == 11 && client.engine.pendingCount == 3)
     #expect(client.engine.configuration.clientID == identity)
+    if losesSession {
+      world.cut(try #require(client.link))
+      world.server.advance(to: world.now + .seconds(3600))
+      world.pass(5)
+    }
     client.scope.resumeIncoming()
     world.settle()
     #expect(world.canvas.likes == 111 && world.canvas.name == "behind")
