@@ -140,13 +140,13 @@ extension ServerEngine {
         item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
   }
 
-  /// Forgets decisions of clients that have no session, if there are too many.
+  /// Forgets decisions of clients that do not have the scope now, if there are too many.
   func trimClients(of host: ScopeHost) {
     host.order.clients.trim(
       to: configuration.rememberedClients, bytes: configuration.absentDecisionBytes
-    ) { [sessions] in
-      var present = Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
-      // A client without a session may have a change set that is still being decided.
+    ) { [unowned host] in
+      var present = Set(host.audience.subscriptions.values.compactMap(\.client))
+      // A client that has left may have a change set that is still being decided.
       for set in host.undecided.all {
         if case .client(let client) = set.sender { present.insert(client) }
       }

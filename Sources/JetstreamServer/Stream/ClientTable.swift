@@ -142,7 +142,7 @@ extension ScopeHistory.Client {
   /// The decisions on the change sets of a client that the table does not have.
   static var unknown: Self { Self(decided: 0, checksum: 0, decisions: []) }
 
-  /// What is left of a client whose decisions were forgotten.
+  /// Returns the entry of a client whose decisions were forgotten.
   fileprivate static func emptied(seenAt: Int) -> Self {
     var result = unknown
     (result.seenAt, result.isEmptied) = (seenAt, true)

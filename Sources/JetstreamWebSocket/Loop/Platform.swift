@@ -46,8 +46,8 @@ enum Platform {
   private static let privateFlags = SOCK_NONBLOCK | SOCK_CLOEXEC
   #else
   private static let stream = Int32(SOCK_STREAM.rawValue)
-  /// What makes a socket non-blocking and private to this process from its first moment on: a child that another thread
-  /// starts meanwhile would keep the connection open.
+  /// The flags of a socket that is non-blocking and private to this process from its first moment on: a child that another
+  /// thread starts meanwhile would keep the connection open.
   private static let privateFlags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
   #endif
 
