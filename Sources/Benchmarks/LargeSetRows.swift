@@ -41,6 +41,10 @@ private final class LargeSetWorld {
     case moves = "10,000 moves within a chain"
     case entries = "an addition to 100,000 entries"
     case values = "a dictionary of 900,000 keys"
+    case edits = "32 changes of one collection"
+    case modelEdits = "32 changes of one collection of model objects"
+    case ruledEdits = "32 changes of one collection, with a rule"
+    case replacements = "32 replacements of one collection"
   }
 
   private static let count = 100_000
@@ -53,7 +57,7 @@ private final class LargeSetWorld {
 
   init(_ kind: Kind) {
     self.kind = kind
-    if kind == .modelAdditions {
+    if kind == .modelAdditions || kind == .modelEdits {
       let ledger = Ledger()
       let scope = Scope(name: "Ledger", root: ledger, ticker: .manual())
       scope.flush()
@@ -66,7 +70,7 @@ private final class LargeSetWorld {
     configuration.keptLimit = .init(messages: .max, bytes: .max)
     configuration.limits.fragmentsPerChangeSet = nil
     configuration.limits.bytesPerChangeSet = nil
-    if kind == .ruledAdditions {
+    if kind == .ruledAdditions || kind == .ruledEdits {
       var rules = ScopeRules(otherwise: .allow)
       rules.create(Account.self, "") { _, account in account.balance >= 0 }
       configuration.rules = { [rules] _ in rules }
@@ -92,7 +96,8 @@ private final class LargeSetWorld {
   func measure() -> Double {
     let uuids = (0..<Self.count).map { _ in UUID() }
     switch kind {
-    case .changes, .removals: _ = longestStep(of: additions(uuids))
+    case .changes, .removals, .edits, .modelEdits, .ruledEdits, .replacements:
+      _ = longestStep(of: additions(uuids))
     case .moves: _ = longestStep(of: chain(uuids.prefix(10_000), with: uuids.suffix(10_000)))
     default: break
     }
@@ -137,6 +142,11 @@ private final class LargeSetWorld {
     case .values:
       let counts = (0..<900_000).map { ("\($0)", JSONValue.integer(Int64($0))) }
       return [ledger([:], ["counts": .object(JSONObject(counts))])]
+    case .edits, .modelEdits, .ruledEdits:
+      // The first ones go to the end, one after the other. More of them would be rejected.
+      return uuids.prefix(32).map { ledger(["accounts": [.move($0, .end)]]) }
+    case .replacements:
+      return uuids.prefix(32).map { ledger([:], ["accounts": [.string($0.wireText)]]) }
     }
   }
 

@@ -86,6 +86,12 @@ package final class Row: ManagedBuffer<Row.Header, UInt8> {
     return withSlots { $0.withDictionary(dictionary.index) { $0.holds(uuid) } }
   }
 
+  /// Applies operations to a collection of the row's class.
+  func apply(_ operations: [PropertyOperation], to collection: PropertySchema) {
+    check(collection)
+    withSlots { $0.withCollection(collection.index) { $0.apply(operations) } }
+  }
+
   /// Without this check, a property of another class would lead to memory of something else.
   @inline(__always)
   private func check(_ property: PropertySchema) {

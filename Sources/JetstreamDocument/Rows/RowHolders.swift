@@ -41,6 +41,14 @@ struct RowHolders {
     }
   }
 
+  func contains(_ holder: Holder) -> Bool {
+    switch storage {
+    case .none: false
+    case .one(let first): first == holder
+    case .many(let holders): holders.contains(holder)
+    }
+  }
+
   mutating func insert(_ holder: Holder) {
     switch storage {
     case .none: storage = .one(holder)

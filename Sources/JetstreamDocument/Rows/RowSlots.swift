@@ -88,6 +88,15 @@ struct RowSlots {
     return body(&payload(index).assumingMemoryBound(to: DictionaryContent.self).pointee)
   }
 
+  /// Calls `body` with a collection where it stands in memory, so that an operation copies no other elements.
+  @inline(__always)
+  func withCollection<Result>(
+    _ index: Int, _ body: (inout CollectionContent) -> Result
+  ) -> Result {
+    precondition(tag(index) == .collection, "The property is no collection of this class.")
+    return body(&payload(index).assumingMemoryBound(to: CollectionContent.self).pointee)
+  }
+
   /// Gives a slot that has none its content.
   func initialize(_ index: Int, to content: RowContent) {
     let at = payload(index)

@@ -137,7 +137,6 @@ struct RowWriter {
   private mutating func edit(
     _ property: PropertySchema, of row: Row, _ operations: [PropertyOperation], _ at: Int
   ) {
-    guard case .collection(var list) = row[property] else { return }
     var applied: [PropertyOperation] = []
     applied.reserveCapacity(operations.count)
     for operation in operations {
@@ -148,8 +147,36 @@ struct RowWriter {
       case .add: fail(at, invalid(property, row))
       }
     }
-    list.apply(applied)
-    set(.collection(list), property, row)
+    row.apply(applied, to: property)
+    if document.has(row) { noteMembers(after: applied, on: property, of: row) }
+  }
+
+  /// Takes in the rows that a collection of a row in the document holds after operations, and suspects those that it let go
+  /// of. The holders tell which it held before: the other elements are not looked at.
+  private mutating func noteMembers(
+    after operations: [PropertyOperation], on property: PropertySchema, of row: Row
+  ) {
+    let holder = RowHolders.Holder(row, property)
+    var isMember: [UUID: Bool] = [:]
+    for operation in operations {
+      switch operation {
+      case .insert(let uuid, _): isMember[uuid] = true
+      case .remove(let uuid): isMember[uuid] = false
+      case .move, .add: break
+      }
+    }
+    for operation in operations {
+      guard let uuid = operation.model, let isIn = isMember.removeValue(forKey: uuid),
+        let child = find(uuid), child.holders.contains(holder) != isIn
+      else { continue }
+      if isIn {
+        child.holders.insert(holder)
+        if !document.has(child) { takeIn(child) }
+      } else {
+        child.holders.remove(holder)
+        suspects.append(child)
+      }
+    }
   }
 
   private mutating func add(

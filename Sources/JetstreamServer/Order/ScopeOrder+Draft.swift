@@ -73,8 +73,8 @@ extension ScopeOrder {
             draft.before[name] = draft.before[name] ?? model.currentJSON(of: property)
           }
           if property.isCollection {
-            applied.properties[key] = merged(
-              value, model.currentJSON(of: property), name, submitter)
+            let current = draft.before[name]!
+            applied.properties[key] = merged(value, current, name, submitter)
           } else if let base = bases[key] {
             applied.properties[key] = property.merged(
               value, onto: model.currentJSON(of: property), base: base)

@@ -209,7 +209,7 @@ extension FragmentValidator {
     let holders = unreached.isEmpty ? [:] : rejectedHolders(of: unreached)
     for (uuid, at) in unreached {
       reject(at, Problem("No parents, parent sync fragment failed"))
-      causes[at] = holders[uuid]
+      note(cause: holders[uuid], of: at)
     }
     guard rejectsAdditions else { return }
     for at in fragments.indices where fragments[at].kind == .change && errors[at] == nil {

@@ -19,16 +19,13 @@ struct FragmentValidator {
   let content: any HostedContent
   let memory: any ContentMemory
   let fragments: [SyncFragment]
-  /// The errors of rejected fragments, by their indices.
-  private(set) var errors: [Int: WireError] = [:]
-  /// For each fragment that was rejected because another one was: the index of that other fragment, which was rejected
-  /// for a reason of its own.
-  var causes: [Int: Int] = [:]
+  /// The fragments that were rejected so far.
+  private var rejections = Rejections()
   var accepted: [Accepted?]
-  /// The index of the first rejected addition of each model, by UUID, also for models that the scope has.
-  private var refused: [UUID: Int] = [:]
   /// The indices of the additions of models that the scope does not have, by UUID.
   private(set) var additions: [UUID: Int] = [:]
+  /// The numbers of changes of the models, as far as they are looked at. A change set that has few fragments has none.
+  private var changeCounts: [UUID: Int] = [:]
   let unknown: UnknownContent
   /// True if the session may send operations.
   let takesOperations: Bool
@@ -44,8 +41,19 @@ struct FragmentValidator {
 
   /// The links of the fragments to additions, while these are looked at. An object, since most change sets add nothing.
   var links: FragmentLinks?
-  /// True once an addition was rejected, of a model that the scope does not have.
-  private(set) var rejectsAdditions = false
+  /// The fragments that were rejected, by their indices.
+  private struct Rejections {
+    var errors: [Int: WireError] = [:]
+    var causes: [Int: Int] = [:]
+    /// The index of the first rejected addition of each model, by UUID, also for models that the scope has.
+    var additions: [UUID: Int] = [:]
+    /// True once an addition was rejected, of a model that the scope does not have.
+    var includeNew = false
+  }
+
+  /// The number of fragments that may change one model. Clients send one; each takes as long to apply as the collections
+  /// that it changes are large.
+  static let mostChanges = 32
 
   /// The walks over the fragments, in their order.
   private enum Walk { case additions, changes, values, objections, referrers, holders, rules, none }
@@ -120,6 +128,16 @@ struct FragmentValidator {
     }
   }
 
+  /// The errors of rejected fragments, by their indices.
+  var errors: [Int: WireError] { rejections.errors }
+
+  /// For each fragment that was rejected because another one was: the index of that other fragment, which was rejected
+  /// for a reason of its own.
+  var causes: [Int: Int] { rejections.causes }
+
+  /// True once an addition was rejected, of a model that the scope does not have.
+  var rejectsAdditions: Bool { rejections.includeNew }
+
   var isClean: Bool { errors.isEmpty }
 
   /// The reply to a change set of one fragment that is accepted.
@@ -159,9 +177,9 @@ struct FragmentValidator {
       } else if let known = content.model(fragment.uuid),
         known.wireClassName != name || content.sharedModel(fragment.uuid) != nil
       {
-        if known.wireClassName == name {
+        if known.wireClassName == name, countChange(at) {
           accepted[at] = Accepted(schema: known.classSchema, properties: JSONObject())
-        } else {
+        } else if known.wireClassName != name {
           reject(
             at,
             "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
@@ -186,6 +204,7 @@ struct FragmentValidator {
 
   private mutating func checkChanges(_ part: Range<Int>) {
     for at in part where fragments[at].kind == .change {
+      guard countChange(at) else { continue }
       let uuid = fragments[at].uuid
       if let model = content.sharedModel(uuid) {
         accepted[at] = Accepted(schema: model.classSchema, properties: JSONObject())
@@ -200,11 +219,24 @@ struct FragmentValidator {
     }
   }
 
+  /// Counts a change of a model. Returns false, after rejecting the fragment, if it is one too many.
+  private mutating func countChange(_ at: Int) -> Bool {
+    if fragments.count <= Self.mostChanges { return true }
+    let uuid = fragments[at].uuid
+    changeCounts[uuid, default: 0] += 1
+    if changeCounts[uuid]! <= Self.mostChanges { return true }
+    reject(
+      at,
+      "ModelObject with UUID '\(uuid.wireText)' is changed by more than \(Self.mostChanges) "
+        + "fragments")
+    return false
+  }
+
   /// Rejects fragments for reasons that are not in their form.
   private mutating func takeObjections(_ part: Range<Int>) {
     for at in part where errors[at] == nil {
       guard let error = objections[at] else { continue }
-      errors[at] = error
+      rejections.errors[at] = error
       if fragments[at].kind == .add { noteRefused(at) }
     }
   }
@@ -218,159 +250,34 @@ struct FragmentValidator {
     return known == addition.className ? nil : known
   }
 
-  private mutating func checkValues(_ part: Range<Int>) {
-    for at in part {
-      guard let entry = accepted[at] else { continue }
-      // Reads fragments where they stand: each copy would be retained and released for nothing.
-      let (kind, properties) = (fragments[at].kind, fragments[at].properties)
-      if !fragments[at].operations.isEmpty {
-        if !takesOperations, let key = fragments[at].operations.first?.key {
-          reject(at, "Operations at '\(key)', which this version of the protocol does not have")
-          continue
-        }
-        if let problem = problem(with: fragments[at].operations, of: fragments[at], entry.schema) {
-          reject(at, problem)
-          continue
-        }
-        accepted[at]!.operations = fragments[at].operations
-      }
-      if unknown == .keep, let problem = sizeProblem(of: fragments[at], schema: entry.schema) {
-        reject(at, problem)
-        continue
-      }
-      var leftOut: Set<String> = []
-      for (key, value) in properties {
-        let found = entry.schema?[wireName: key]
-        guard let property = found, property.isSynced else {
-          guard unknown == .keep else {
-            reject(at, Problem("No property at '\(key)'"))
-            break
-          }
-          // Clients cannot write local properties.
-          if found == nil, let problem = rejectedReference(in: value, at: key) {
-            reject(at, problem)
-            break
-          }
-          if found != nil { leftOut.insert(key) }
-          continue
-        }
-        // Old peers name every property in an addition, with null where they have no value.
-        let problem = problem(of: value, for: property)
-        if kind == .add, value == .null, !takesOperations || problem != nil {
-          leftOut.insert(key)
-          continue
-        }
-        if let problem =
-          problem
-          ?? mergeProblem(of: value, inFragment: at, for: property).map({ Problem($0) })
-        {
-          reject(at, problem)
-          break
-        }
-      }
-      if errors[at] != nil { continue }
-      accepted[at]!.properties =
-        leftOut.isEmpty
-        ? properties
-        : JSONObject(
-          properties.filter { !leftOut.contains($0.key) }.map { ($0.key, $0.value) })
-    }
-  }
-
-  private func problem(of value: JSONValue, for property: PropertySchema) -> Problem? {
-    let key = property.wireName
-    if property.isCollection {
-      guard case .array(let elements) = value else {
-        return Problem("Collection type without array value at '\(key)'")
-      }
-      var seen: Set<UUID> = []
-      for element in elements {
-        guard case .string(let text) = element, let uuid = UUID(wireText: text) else {
-          return Problem("Not valid type at '\(key)', should be array of UUIDs")
-        }
-        if !seen.insert(uuid).inserted {
-          return Problem("ModelObject '\(text)' occurs twice at '\(key)'")
-        }
-        if let problem = referenceProblem(uuid, text, property) { return problem }
-      }
-      return nil
-    }
-    if property.isReference {
-      if value == .null { return nil }
-      guard case .string(let text) = value, let uuid = UUID(wireText: text) else {
-        return Problem("Cannot set property at '\(key)' as non-UUID")
-      }
-      return referenceProblem(uuid, text, property)
-    }
-    if property.accepts(value) { return nil }
-    guard let sentence = property.problem(with: value) else {
-      return Problem("Not valid type at '\(key)', should be \(property.type)")
-    }
-    return Problem("Not valid at '\(key)': \(sentence.prefix(Self.maxSentence))")
-  }
-
-  func referenceProblem(
-    _ uuid: UUID, _ text: String, _ property: PropertySchema
-  ) -> Problem? {
-    let target: ClassSchema
-    if let model = content.sharedModel(uuid) ?? memory.departed(uuid) {
-      target = model.classSchema
-    } else if let at = additions[uuid], let schema = accepted[at]?.schema {
-      target = schema
-    } else if let schema = keptSchema(uuid) {
-      target = schema
-    } else {
-      return Problem("No such ModelObject '\(text)' at '\(property.wireName)'", missing: uuid)
-    }
-    if property.canHold(target) { return nil }
-    return Problem(
-      "ModelObject '\(text)' at '\(property.wireName)' is a \(target.wireName), should be a "
-        + className(property))
-  }
-
-  private func className(_ property: PropertySchema) -> String {
-    switch property.type {
-    case .reference(let name), .collection(let name): name
-    default: "\(property.type)"
-    }
-  }
-
   /// Returns the index of the rejected addition of a model, if there is one.
   private func rejectedAddition(of uuid: UUID) -> Int? {
     if let at = additions[uuid] { return errors[at] == nil ? nil : at }
-    return refused[uuid]
+    return rejections.additions[uuid]
   }
 
   private mutating func noteRefused(_ at: Int) {
     let uuid = fragments[at].uuid
-    if refused[uuid] == nil { refused[uuid] = at }
-    if additions[uuid] == at { rejectsAdditions = true }
+    if rejections.additions[uuid] == nil { rejections.additions[uuid] = at }
+    if additions[uuid] == at { rejections.includeNew = true }
   }
 
-  // MARK: Pieces
-
-  /// The largest number of characters of a property type's own error text that are sent.
-  private static let maxSentence = 500
-
-  static func uuids(in value: JSONValue) -> [UUID] {
-    switch value {
-    case .string(let text): UUID(wireText: text).map { [$0] } ?? []
-    case .array(let elements): elements.flatMap(uuids)
-    default: []
-    }
-  }
-
-  private mutating func reject(_ at: Int, _ problem: String) { reject(at, Problem(problem)) }
+  mutating func reject(_ at: Int, _ problem: String) { reject(at, Problem(problem)) }
 
   /// Rejects a fragment. The error text begins with the words that older servers use, followed by the model that is
   /// meant.
   mutating func reject(_ at: Int, _ problem: Problem) {
     let fragment = fragments[at]
-    errors[at] = WireError(
+    rejections.errors[at] = WireError(
       message: "\(problem.text) (\(fragment.className) \(fragment.uuid.wireText))",
       type: problem.type)
     if fragment.kind == .add { noteRefused(at) }
     guard let cause = problem.missing.flatMap(rejectedAddition), cause != at else { return }
-    causes[at] = causes[cause] ?? cause
+    note(cause: cause, of: at)
+  }
+
+  /// Notes that a fragment was rejected because another one was, or because of what that one was rejected for.
+  mutating func note(cause: Int?, of at: Int) {
+    rejections.causes[at] = cause.map { causes[$0] ?? $0 }
   }
 }
