@@ -238,10 +238,16 @@ extension ServerEngine {
   }
 
   /// Submits a change set in message `index`, which is decoded already; the first one has index 2.
-  func submit(_ fragments: [SyncFragment], index: Int) {
-    var message = Message.scopeSync(ScopeSync(scopeIndex: 0, fragments: fragments))
-    message.index = index
-    receive(.success([.success(message)]), size: 100)
+  func submit(_ fragments: [SyncFragment], index: Int) { submit([fragments], index: index) }
+
+  /// Submits change sets in one frame, in messages from `index` on.
+  func submit(_ sets: [[SyncFragment]], index: Int) {
+    let messages = sets.enumerated().map { at, fragments in
+      var message = Message.scopeSync(ScopeSync(scopeIndex: 0, fragments: fragments))
+      message.index = index + at
+      return Result<Message, MessageError>.success(message)
+    }
+    receive(.success(messages), size: 100)
   }
 
   private func receive(

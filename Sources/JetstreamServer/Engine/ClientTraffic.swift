@@ -36,6 +36,8 @@ struct ClientTraffic {
 
   /// The large change sets of the session that are being judged: while there are any, it is not read on.
   var largeSets: [Judged] = []
+  /// The effort of the client's change sets in the last turn of the server in which there was any.
+  private var spent = (turn: 0, effort: 0)
   /// The time until which the client's connection is not to be read, also if it is another one by then.
   private(set) var heldUntil = Duration.zero
   /// The acknowledgements that the client gets before the next ping is due.
@@ -59,6 +61,14 @@ struct ClientTraffic {
     acknowledgement.note(bytes: count)
     load.bytes += count
   }
+
+  /// Notes the effort of a change set; see ``ScopeOrder/Result/effort``.
+  mutating func note(effort amount: Int, in turn: Int) {
+    spent = (turn, amount + effort(in: turn))
+  }
+
+  /// The effort of the client's change sets in a turn of the server.
+  func effort(in turn: Int) -> Int { spent.turn == turn ? spent.effort : 0 }
 
   /// Charges what was counted since the last call. Cost: O(1).
   ///

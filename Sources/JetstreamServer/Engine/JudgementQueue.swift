@@ -8,6 +8,8 @@ struct JudgementQueue {
   private var sessions: [Int] = []
   /// The subscriptions in which change sets wait for the next turn, and for nothing else.
   private var released: [Subscription] = []
+  /// The number of the turn, which begins with each input that is handled.
+  private(set) var turn = 1
   /// True while a turn was asked for that has not come.
   private var isTurnDue = false
 
@@ -33,10 +35,14 @@ struct JudgementQueue {
     return true
   }
 
+  /// Begins a turn in which no large change set goes on.
+  mutating func beginTurn() { turn += 1 }
+
   /// Begins a turn: returns the first change set of the session whose turn it is, which goes on if it is not over by the next
   /// time; nil if there is none.
   mutating func next() -> LargeSet? {
     isTurnDue = false
+    turn += 1
     letGo()
     guard let session = sessions.first, let set = sets[session]?.first else { return nil }
     sessions.append(sessions.removeFirst())
@@ -52,6 +58,14 @@ struct JudgementQueue {
   mutating func takeReleased() -> [Subscription] {
     defer { released = [] }
     return released
+  }
+
+  /// Leaves subscriptions to the next turn, in front of those that are to go on then anyway.
+  mutating func putBack(_ subscriptions: some Sequence<Subscription>) {
+    let others = released
+    released = []
+    for subscription in subscriptions { release(subscription) }
+    for subscription in others { release(subscription) }
   }
 
   /// Lets go of the change sets that are over.

@@ -119,6 +119,7 @@ extension ServerEngine {
   ) -> Duration {
     self.now = now
     isHandling = true
+    work.judgements.beginTurn()
     var sender: ServerSession?
     for input in inputs {
       // A message that ends the connection does not let its session off what came before.

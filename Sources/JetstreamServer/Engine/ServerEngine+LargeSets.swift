@@ -44,7 +44,7 @@ extension ServerEngine {
       host.content.seal()
       if let findings = set.advance(configuration.sliceSize) { decide(set, findings, in: host) }
     }
-    for subscription in work.judgements.takeReleased() { takeQueued(of: subscription) }
+    takeReleased()
     askForTurn()
     isHandling = false
     flush()
@@ -70,7 +70,10 @@ extension ServerEngine {
       keep(result, of: author, in: host)
       return result
     }
-    if let subscription = set.subscription, subscription.isLive { noteUnstored(subscription) }
+    if let subscription = set.subscription, subscription.isLive {
+      note(effort: result.effort, of: subscription.session)
+      noteUnstored(subscription)
+    }
     tell(result, of: set.session, in: host)
     if let subscription = set.subscription, subscription.isLive {
       reply(to: set.sync, of: subscription.session, on: subscription, result)

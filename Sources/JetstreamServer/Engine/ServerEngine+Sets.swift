@@ -105,6 +105,7 @@ extension ServerEngine {
       keep(result, of: author, in: host)
       return result
     }
+    note(effort: result.effort, of: session)
     noteUnstored(subscription)
     tell(result, of: session, in: host)
     reply(to: sync, of: session, on: subscription, result)

@@ -3,14 +3,16 @@ import Jetstream
 
 /// Change sets that have begun and are not decided, and those that wait behind them; see ``UndecidedSets``.
 extension ServerEngine {
-  /// Leaves a change set until the one in front of it that has begun is decided. Returns false if there is none.
+  /// Leaves a change set until the one in front of it that has begun is decided, or until the session has another turn.
+  /// Returns false if it may be handled now.
   func waits(_ sync: ScopeSync, from session: ServerSession, on subscription: Subscription) -> Bool
   {
     let host = subscription.host
-    guard !host.undecided.isEmpty || !subscription.queued.isEmpty else { return false }
+    let isNext = !hasHadItsTurn(session)
+    guard !host.undecided.isEmpty || !subscription.queued.isEmpty || !isNext else { return false }
     guard let undecided = host.undecided[subscription.sender] else {
       // The change sets in front of it are being handled right now.
-      if subscription.queued.isEmpty { return false }
+      if subscription.queued.isEmpty, isNext { return false }
       queue(sync, from: session, on: subscription)
       takeQueued(of: subscription)
       return true
@@ -56,6 +58,28 @@ extension ServerEngine {
     takeQueued(behind: set)
   }
 
+  /// Returns true if the change sets of a session have had as much effort in this turn as one may: what it has sent behind
+  /// them waits for the next one, and others have theirs in between. A frame of a few kilobytes could take out and put back
+  /// all models of a scope hundreds of times.
+  func hasHadItsTurn(_ session: ServerSession) -> Bool {
+    session.traffic.effort(in: work.judgements.turn) >= configuration.sliceSize
+  }
+
+  /// Notes the effort of a change set of a session.
+  func note(effort: Int, of session: ServerSession) {
+    if effort > 0 { session.traffic.note(effort: effort, in: work.judgements.turn) }
+  }
+
+  /// Goes on with what waits for this turn, until it has had as much effort as one may.
+  func takeReleased() {
+    var waiting = work.judgements.takeReleased()[...]
+    while let subscription = waiting.popFirst() {
+      takeQueued(of: subscription)
+      if hasHadItsTurn(subscription.session) { break }
+    }
+    work.judgements.putBack(waiting)
+  }
+
   /// Goes on with what has waited behind a decided change set.
   func takeQueued(behind set: UndecidedSet) {
     for subscription in set.heldBack { takeQueued(of: subscription) }
@@ -74,7 +98,9 @@ extension ServerEngine {
     while subscription.isLive, !subscription.queued.isEmpty,
       subscription.host.undecided[subscription.sender] == nil
     {
-      if count == Self.mostOfTurn { return release(subscription) }
+      if count == Self.mostOfTurn || hasHadItsTurn(subscription.session) {
+        return release(subscription)
+      }
       count += 1
       let (sync, submitter) = subscription.queued.removeFirst()
       handle(sync, from: subscription.session, submitter, on: subscription)

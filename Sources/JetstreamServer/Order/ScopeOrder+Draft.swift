@@ -27,6 +27,8 @@ extension ScopeOrder {
     var isRejected = false
     /// The reasons for which rules could not decide, for the operator.
     var problems: [String] = []
+    /// The effort of the app's rules; see ``Result/effort``.
+    var effort = 0
   }
 
   /// Begins the draft of a submission that was checked.

@@ -46,7 +46,10 @@ extension ScopeOrder {
   func rest(of judgement: consuming Judgement, by submitter: Submitter) -> Draft {
     var budget = WorkBudget.unlimited
     while true {
-      if let draft = judgement.advance(&budget, by: submitter, in: self) { return draft }
+      if var draft = judgement.advance(&budget, by: submitter, in: self) {
+        draft.effort = budget.effort
+        return draft
+      }
     }
   }
 

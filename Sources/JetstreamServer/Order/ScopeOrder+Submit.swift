@@ -32,6 +32,7 @@ extension ScopeOrder {
       return reject(draft, fragments, exceeding: room.limit, submitter)
     }
     var result = Result(replies: draft.replies, problems: draft.problems)
+    result.effort = draft.effort
     let accepted =
       draft.accepted.count == fragments.count ? fragments : draft.accepted.map { fragments[$0] }
     for fragment in accepted where fragment.kind == .add && has(fragment.uuid, draft) {
@@ -60,6 +61,7 @@ extension ScopeOrder {
       passage.noteUnknown(content.unknownModelUUIDs(), before: draft.unknownModels)
     }
     passage.close()
+    result.effort += passage.modelCount
     for (name, old) in draft.before {
       guard let new = collection(name), new != old else { continue }
       // A client that does not rebase may have replaced its own change with another session's value that it was sent:
@@ -136,6 +138,7 @@ extension ScopeOrder {
   ) -> Result {
     if unknown == .keep { noteRejected(draft) { _ in true } }
     var result = Result(replies: Self.rejectingAll(draft.replies), problems: draft.problems)
+    result.effort = draft.effort
     correct(&result, rejecting: fragments, submitter)
     return result
   }

@@ -7,6 +7,9 @@ import Jetstream
 /// other fragments, lost moves, and rules of properties.
 struct WorkBudget {
   private(set) var left: Int
+  /// The amount of an unlimited budget that was taken out for what a change set leads to, whatever its size: the models that
+  /// come and go by it.
+  private(set) var effort = 0
   /// True if it is never spent.
   let isUnlimited: Bool
 
@@ -40,7 +43,9 @@ struct WorkBudget {
   }
 
   /// Takes out the cost of work that is done in one piece, even if that is more than there is.
-  mutating func take(_ amount: Int) { if !isUnlimited { left -= amount } }
+  mutating func take(_ amount: Int) {
+    if isUnlimited { effort += amount } else { left -= amount }
+  }
 }
 
 extension SyncFragment {

@@ -127,6 +127,8 @@ struct Tombstones {
 struct Passage {
   /// True while a submission is being applied: only then are models noted.
   private(set) var isOpen = false
+  /// The number of times that a model has come or gone.
+  private(set) var modelCount = 0
   /// The models that have come in.
   private(set) var arrived: [any HostedModel] = []
   /// The models that have left the tree.
@@ -139,10 +141,15 @@ struct Passage {
   /// Begins with the next submission.
   mutating func open() { self = Passage(isOpen: true) }
 
-  mutating func noteArrival(_ model: any HostedModel) { if isOpen { arrived.append(model) } }
+  mutating func noteArrival(_ model: any HostedModel) {
+    guard isOpen else { return }
+    modelCount += 1
+    arrived.append(model)
+  }
 
   mutating func noteLeaving(_ model: any HostedModel, wasHidden: Bool) {
     guard isOpen else { return }
+    modelCount += 1
     left.append(model)
     if !wasHidden { lost.append(model) }
   }

@@ -237,14 +237,15 @@ struct ChangeInverseTests {
     #expect(passing.undo.map(\.kind) == [.change] && scope.revert(passing).isComplete)
   }
 
-  @Test("A change of many entries and many fragments is noted in one pass")
+  @Test("A change of many entries and many operations is noted in one pass")
   func many() throws {
     let count = 3_000
     var entries: [(String, JSONValue)] = []
     for number in 0..<count { entries.append(("named/\(number)", name(shapes[number % 7]))) }
     var fragments = [change(JSONObject(entries))]
-    for number in 0..<count {
-      fragments.append(change([:], ["shapes": [.move(shapes[number % 7].uuid, .start)]]))
+    let moves = (0..<count).map { PropertyOperation.move(shapes[$0 % 7].uuid, .start) }
+    for start in stride(from: 0, to: count, by: 100) {
+      fragments.append(change([:], ["shapes": Array(moves[start..<start + 100])]))
     }
     try check(fragments)
   }

@@ -1,0 +1,139 @@
+import Foundation
+import Jetstream
+import Testing
+
+@testable import JetstreamServer
+
+/// Change sets of a few bytes that take out, or put back, more models than a turn may cost.
+@Suite("Turns of sessions that move many models")
+struct TurnTests {
+  private let world: InMemoryWorld
+  private let box = Shape()
+  private let crate = Shape()
+
+  init() { self.init(rules: nil) }
+
+  private init(rules: ScopeRules?) {
+    var configuration = ServerEngine.Configuration()
+    configuration.sliceSize = 4
+    configuration.rules = { _ in rules }
+    world = InMemoryWorld(configuration: configuration)
+    world.judgesAtOnce = false
+    for shape in [box, crate] {
+      shape.parts = ModelArray((0..<5).map { _ in Shape() })
+      world.canvas.shapes.append(shape)
+    }
+    world.scope.flush()
+  }
+
+  private func taking(_ operation: PropertyOperation) -> SyncFragment {
+    SyncFragment(
+      .change, uuid: world.canvas.uuid, className: "Canvas", properties: [:],
+      operations: ["shapes": [operation]])
+  }
+
+  private var removal: SyncFragment { taking(.remove(box.uuid)) }
+  private var putBack: SyncFragment { taking(.insert(box.uuid, .end)) }
+
+  private func likes(_ count: Int64) -> SyncFragment {
+    SyncFragment(
+      .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["likes": .integer(count)])
+  }
+
+  /// Sends change sets of one fragment each in one frame. Returns their indices.
+  private func send(_ fragments: [SyncFragment], by peer: RawPeer) -> [Int] {
+    let messages = fragments.map {
+      peer.stamp(.scopeSync(ScopeSync(scopeIndex: peer.scopeIndex, fragments: [$0])))
+    }
+    peer.send(String(decoding: Message.encodeFrame(messages, asArray: true), as: UTF8.self))
+    return messages.map(\.index)
+  }
+
+  /// The number of those that are answered.
+  private func answered(_ indices: [Int], of peer: RawPeer) -> Int {
+    peer.take()
+    return indices.count { peer.replies(to: $0) != nil }
+  }
+
+  @Test("Others have their turn between two of them, and all are decided in their order")
+  func turns() {
+    let (eve, bob) = (
+      RawPeer.joined(world, protocol: 2), RawPeer.joined(world, protocol: 2)
+    )
+    let indices = send([removal, putBack, removal, putBack, likes(9)], by: eve)
+    for count in 1...4 {
+      #expect(answered(indices, of: eve) == count)
+      #expect(world.canvas.shapes.contains(box) == (count % 2 == 0))
+      #expect(bob.submit([likes(Int64(count))]) == [FragmentReply()])
+      #expect(world.canvas.likes == count)
+      #expect(world.judge())
+    }
+    // The last one moves nothing.
+    #expect(answered(indices, of: eve) == 5 && world.canvas.likes == 9)
+    #expect(!world.judge() && world.server.work.judgements.isEmpty)
+    #expect(indices.allSatisfy { eve.replies(to: $0) == [FragmentReply()] })
+    let sequences = eve.messages.compactMap { message -> Int? in
+      if case .scopeSyncReply(let reply) = message { reply.sequence } else { nil }
+    }
+    #expect(sequences.count == 5 && sequences == sequences.sorted())
+  }
+
+  @Test("A turn has as much effort as one session may have, and the sessions take turns")
+  func sessions() {
+    let eve = RawPeer.joined(world, protocol: 2)
+    let mallory = RawPeer.joined(world, protocol: 2)
+    let first = send([removal, putBack, removal], by: eve)
+    let (out, back) = (taking(.remove(crate.uuid)), taking(.insert(crate.uuid, .end)))
+    let second = send([out, back, out], by: mallory)
+    #expect(answered(first, of: eve) == 1 && answered(second, of: mallory) == 1)
+    var counts: [[Int]] = []
+    while world.judge() {
+      counts.append([answered(first, of: eve), answered(second, of: mallory)])
+    }
+    #expect(counts == [[2, 1], [2, 2], [3, 2], [3, 3]])
+    #expect(world.canvas.shapes.isEmpty)
+  }
+
+  @Test("A rule that is asked about many models counts, also if it denies them")
+  func denied() {
+    var rules = ScopeRules(otherwise: .allow)
+    rules.delete(Shape.self, "Shapes stay") { _, shape in shape.label == "old" }
+    let tests = Self(rules: rules)
+    for part in tests.box.parts.dropFirst() { part.label = "old" }
+    tests.box.label = "old"
+    tests.world.scope.flush()
+    let eve = RawPeer.joined(tests.world, protocol: 2)
+    let indices = tests.send([tests.removal, tests.removal, tests.removal], by: eve)
+    for count in 1...3 {
+      #expect(tests.answered(indices, of: eve) == count)
+      #expect(tests.world.judge() == (count < 3))
+    }
+    for index in indices {
+      #expect(eve.replies(to: index)?.map { $0.error?.message } == ["Shapes stay"])
+    }
+    #expect(tests.world.canvas.shapes.contains(tests.box))
+  }
+
+  @Test("What waits is decided without the connection, and is dropped with the scope that is left")
+  func left() {
+    let eve = RawPeer.joined(world, protocol: 2)
+    let mallory = RawPeer.joined(world, protocol: 2)
+    let indices = send([removal, putBack], by: eve)
+    #expect(answered(indices, of: eve) == 1)
+    world.cut(eve.link)
+    #expect(world.judge() && world.canvas.shapes.contains(box))
+    let others = send([removal, putBack], by: mallory)
+    #expect(answered(others, of: mallory) == 1)
+    mallory.send(mallory.stamp(.scopeLeave(ScopeLeave(scopeIndex: mallory.scopeIndex))))
+    while world.judge() {}
+    #expect(!world.canvas.shapes.contains(box) && answered(others, of: mallory) == 1)
+    #expect(world.server.work.judgements.isEmpty)
+  }
+
+  @Test("Small change sets are all handled in the turn in which they come", arguments: [1, 2])
+  func small(version: Int) {
+    let peer = RawPeer.joined(world, protocol: version)
+    let indices = send((1...20).map { likes($0) }, by: peer)
+    #expect(answered(indices, of: peer) == 20 && !world.judge())
+  }
+}
