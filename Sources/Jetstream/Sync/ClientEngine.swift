@@ -214,6 +214,7 @@ package final class ClientEngine {
       }
       for replica in replicas { replica.finishBatch() }
       isReceiving = false
+      takeNewIdentities()
       for place in session.takeTold() {
         replica(place.scopeIndex)?.noteTold(upTo: place.sequence)
       }

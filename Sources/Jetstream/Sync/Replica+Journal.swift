@@ -43,6 +43,7 @@ extension Replica {
   /// it, and the server need not.
   func keepDecision(at place: Int, _ decision: ScopeStanding.Decision) {
     var decision = decision
+    decision.checksum = nil
     let isPlain = decision.fragmentReplies.allSatisfy(\.isPlain)
     if isPlain, decision.fragmentReplies.count == pending[place].set.fragments.count {
       decision.fragmentReplies = []

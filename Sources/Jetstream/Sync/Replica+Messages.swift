@@ -4,6 +4,8 @@ import Foundation
 extension Replica {
   /// Adds the message with this index to the batch; holds it while the scope is paused.
   func receive(_ message: Incoming, index: Int) {
+    // The next session begins with what follows.
+    if session.needsNewIdentity { return }
     guard !scope.isIncomingPaused, !isHolding, session.held.isEmpty, !session.held.isDropping else {
       hold(message, index: index)
       // The server's decision about the replica's own change set is known, although its sequence is not reached.
@@ -18,7 +20,6 @@ extension Replica {
       return
     }
     handle(message)
-    if session.needsNewIdentity { delegate?.takeNewIdentity(of: self) }
   }
 
   /// Holds a message until the scope resumes. If that becomes too much, the client asks for everything since
@@ -50,7 +51,7 @@ extension Replica {
     for (_, message) in held.messages where !session.needsNewIdentity { handle(message) }
     finishBatch()
     if session.needsNewIdentity {
-      delegate?.takeNewIdentity(of: self)
+      delegate?.takeNewIdentities()
       return
     }
     if held.isDropping { askForMissed() } else { noteTold(upTo: held.told) }

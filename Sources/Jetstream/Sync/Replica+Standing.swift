@@ -37,6 +37,7 @@ extension Replica {
     guard standing.resumes else { return session.stateStanding = standing }
     session.acknowledged = since
     beginBatch()
+    noteForeignDecisions(in: standing)
     for decision in decided(by: standing) {
       guard let at = pending.place(of: decision.number) else { continue }
       // A frame of a process that is gone may have delivered the change set when this process had its session: the
@@ -72,6 +73,7 @@ extension Replica {
     guard let standing = session.stateStanding else { return }
     session.stateStanding = nil
     beginBatch()
+    noteForeignDecisions(in: standing)
     // Everything that was accepted is part of the state.
     for decision in decided(by: standing) {
       guard let at = pending.place(of: decision.number) else { continue }

@@ -13,8 +13,8 @@ protocol ReplicaDelegate: AnyObject {
   /// state may have changed.
   func sendWaiting()
 
-  /// Gives a replica another client identity; see ``ClientEngine/takeNewIdentity(of:)``.
-  func takeNewIdentity(of replica: Replica)
+  /// Gives other client identities to the replicas that need them; see ``ClientEngine/takeNewIdentities()``.
+  func takeNewIdentities()
 }
 
 extension ClientEngine: ReplicaDelegate {

@@ -161,10 +161,7 @@ extension ScopeSync {
   func checkedText() -> (text: FragmentsText, checksum: UInt32) {
     var text = self.text ?? FragmentsText(checksumming: fragments)
     if text.checksum == nil { text = FragmentsText(checksumming: fragments) }
-    let checksum = text.checksum ?? 0
-    return (
-      text, arguments.map { FragmentsText.checksum(of: $0, extending: checksum) } ?? checksum
-    )
+    return (text, text.checksum(with: arguments))
   }
 
   /// Makes the text of the fragments that ``checkedText()`` returns, for a change set that has a number.

@@ -198,8 +198,12 @@ extension ScopeHistory.Client {
     return bytes - first.roughSize
   }
 
-  /// Returns the decisions on change sets with numbers above `number`, in order.
+  /// Returns the decisions on change sets with numbers above `number`, in order, with their checksums.
   func unknown(after number: Int) -> [ScopeStanding.Decision] {
-    decisions.filter { $0.number > number }
+    decisions.lazy.filter { $0.number > number }.map { decision in
+      var decision = decision
+      decision.checksum = checksums[decision.number]
+      return decision
+    }
   }
 }

@@ -34,10 +34,12 @@ package struct FragmentsText: Sendable, Hashable {
     self.checksum = checksum
   }
 
-  /// Returns the checksum of what it was calculated of before and a value behind that.
-  package static func checksum(of value: JSONValue, extending checksum: UInt32) -> UInt32 {
+  /// Returns the checksum of the change set that has these fragments, and the arguments of a call behind them.
+  package func checksum(with arguments: JSONValue?) -> UInt32 {
+    let checksum = checksum ?? 0
+    guard let arguments else { return checksum }
     var bytes: [UInt8] = []
-    value.write(to: &bytes)
+    arguments.write(to: &bytes)
     return bytes.withUnsafeBufferPointer { LogChecksum.extend(checksum, by: $0) }
   }
 

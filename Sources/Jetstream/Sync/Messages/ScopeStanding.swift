@@ -26,6 +26,8 @@ package struct ScopeStanding: Sendable, Hashable {
     package var sequence: Int?
     /// The outcome of the procedure; nil if none was called.
     package var outcome: CallOutcome?
+    /// The checksum of the change set; nil if it is not told.
+    package var checksum: UInt32?
 
     /// True if the server knows no more of the change set than that no part of it had an effect.
     package var isBare: Bool { fragmentReplies.isEmpty && sequence == nil && outcome == nil }
@@ -114,7 +116,7 @@ extension ScopeStanding {
 extension ScopeStanding.Decision {
   /// Reads a decision.
   ///
-  /// - Throws: ``FragmentError`` naming `number`, `fragmentReplies` or `outcome`.
+  /// - Throws: ``FragmentError`` naming the field that is missing or wrong.
   package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     guard let number = object["number"]?.wholeNumber else {
@@ -134,6 +136,14 @@ extension ScopeStanding.Decision {
       }
       self.sequence = sequence
     }
+    switch object["checksum"] {
+    case nil, .null?: break
+    case let value?:
+      guard let checksum = value.wholeNumber.flatMap({ UInt32(exactly: $0) }) else {
+        throw .invalid(field: "checksum", problem: "should be a number of 32 bits")
+      }
+      self.checksum = checksum
+    }
   }
 
   /// The decision as JSON.
@@ -144,6 +154,7 @@ extension ScopeStanding.Decision {
     ]
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
     if let outcome { object["outcome"] = outcome.json }
+    if let checksum { object["checksum"] = .integer(Int64(checksum)) }
     return .object(object)
   }
 }
