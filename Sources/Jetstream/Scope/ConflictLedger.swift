@@ -81,7 +81,8 @@ public final class ConflictLedger: Observable {
   /// Removes the conflicts that the app has discarded in an earlier process.
   func remove(_ names: Set<ConflictName>) { remove { names.contains(ConflictName($0)) } }
 
-  /// Adds the conflicts of an earlier process, except those that the ledger already has.
+  /// Adds the conflicts of an earlier process, or of an earlier attempt to sync the scope, except those that the ledger
+  /// already has.
   func restore(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
     let known = Set(items.map(ConflictName.init))

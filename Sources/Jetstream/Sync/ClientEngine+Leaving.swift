@@ -44,17 +44,21 @@ extension ClientEngine {
     handle(error, refusing: replica)
   }
 
-  /// Stops syncing a scope that the server says does not exist, or no longer exists. Its pending change sets stay
-  /// visible and in the log, and go to the ledger of conflicts, except for calls, whose callers are told.
-  func lose(_ replica: Replica, _ error: WireError) {
-    let count = replica.undecidedEdits.count
+  /// Stops syncing a scope that the server says does not exist, or no longer exists, or whose state cannot be used. Its
+  /// pending change sets stay visible and in the log, and go to the ledger of conflicts, except for calls, whose callers are
+  /// told. If the ledger has them from an earlier attempt to sync the scope with the log, they are not added again.
+  ///
+  /// - Parameter end: the error for the app; nil if that says that the server denies the scope.
+  func lose(_ replica: Replica, _ error: WireError, as end: SyncError? = nil) {
+    let conflicts = replica.pendingConflicts(error)
+    let count = Set(conflicts.map(\.changeSet)).count
     diagnose(
       .error, .scope, scope: replica.scope,
       "is no longer synced: \(error)"
         + (count == 0 ? "" : "; its \(count) pending change sets are among the conflicts"))
-    let conflicts = replica.pendingConflicts(error)
-    end(replica, .scopeDenied(scope: replica.scope.name, error: error), "\(error)")
-    replica.scope.conflicts.add(conflicts)
+    self.end(
+      replica, end ?? .scopeDenied(scope: replica.scope.name, error: error), "\(error)")
+    replica.scope.conflicts.restore(conflicts)
     updateWaitingReplies()
   }
 

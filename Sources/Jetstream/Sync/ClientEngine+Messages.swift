@@ -170,9 +170,7 @@ extension ClientEngine {
         switch result {
         case .success: complete(replica, .success(()))
         case .failure(let error):
-          diagnose(.error, .scope, scope: replica.scope, "is no longer synced: \(error)")
-          giveBack(replica)
-          end(replica, .invalidReply(problem: "\(error)"), "\(error)")
+          lose(replica, because: "\(error)")
         }
       }, index: state.index)
   }

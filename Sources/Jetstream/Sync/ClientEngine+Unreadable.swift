@@ -47,11 +47,21 @@ extension ClientEngine {
   /// later, as for a scope that the server refuses for now.
   private func refuse(_ replica: Replica, because error: MessageError) {
     guard replica.mayReturn else {
-      giveBack(replica)
-      return end(replica, .invalidReply(problem: "\(error)"), "\(error)")
+      return lose(replica, because: "\(error)")
     }
-    handle(
-      WireError(message: "What the server sends cannot be read: \(error)", type: "invalid-message"),
-      refusing: replica)
+    handle(.unreadable("\(error)"), refusing: replica)
+  }
+
+  /// Stops syncing a scope because what the server sends of it cannot be used, for this reason.
+  func lose(_ replica: Replica, because problem: String) {
+    giveBack(replica)
+    lose(replica, .unreadable(problem), as: .invalidReply(problem: problem))
+  }
+}
+
+extension WireError {
+  /// The error of a message of the server that cannot be used.
+  fileprivate static func unreadable(_ problem: String) -> WireError {
+    WireError(message: "What the server sends cannot be read: \(problem)", type: "invalid-message")
   }
 }

@@ -2,17 +2,20 @@ import Foundation
 
 /// The conflicts that result when changes of this replica are rejected, modified or overwritten.
 extension Replica {
-  /// The undecided change sets, but for calls: their changes are guesses, which must not be written again as such.
-  var undecidedEdits: [PendingEntry] { pending.filter { !$0.isDecided && $0.set.arguments == nil } }
-
-  /// Returns the conflicts of all pending change sets but calls: of those that are decided, what the server has rejected
-  /// or modified; of the others everything, as if it had rejected them with `error`.
+  /// Returns the conflicts of all pending change sets but calls: of those that are decided, also by the resume point of a
+  /// state that is on its way, what the server has rejected or modified; of the others everything, as if it had rejected
+  /// them with `error`. The changes of a call are a guess, which must not be written again as such.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     var parts: [LostChanges.Part] = []
+    var known: [Int: [FragmentReply]] = [:]
+    for decision in session.stateStanding.map(decided(by:)) ?? [] {
+      known[decision.number] = decision.fragmentReplies
+    }
     for entry in pending where entry.set.arguments == nil {
-      let replies = entry.isDecided ? entry.repliesAtPlace : entry.replies(error)
+      let decision = known[entry.number] ?? (entry.isDecided ? entry.repliesAtPlace : nil)
+      let replies = decision ?? entry.replies(error)
       for (position, reply) in zip(entry.set.fragments.indices, replies) {
-        let cause = entry.isDecided ? replies.cause(of: position) : nil
+        let cause = decision == nil ? nil : replies.cause(of: position)
         parts += lost(at: position, of: entry.set, by: reply, cause: cause)
       }
     }

@@ -90,7 +90,7 @@ extension Replica {
   /// of two change sets that write the same property, the later one is the last write.
   ///
   /// A change set that the server does not know is not among them; see ``noteReusedNumbers(in:)``.
-  private func decided(by standing: ScopeStanding) -> [ScopeStanding.Decision] {
+  func decided(by standing: ScopeStanding) -> [ScopeStanding.Decision] {
     let decisions = Dictionary(
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     return pending.compactMap { entry in
