@@ -9,6 +9,8 @@ extension ClientEngine {
     let undecided = replica.pending.filter { !$0.isDecided }.map(\.set)
     giveBack(replica)
     end(replica, .notFetched(scope: scope.name), "it was left here")
+    // A client that rests connects once for its last scope, since no other one will have the server told.
+    wakeUp()
     updateWaitingReplies()
     return undecided
   }
