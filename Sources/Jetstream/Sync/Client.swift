@@ -37,7 +37,7 @@ public final class Client: Observable {
   let ticker: Ticker
   private(set) var engine: ClientEngine!
   private var link = ClientLink()
-  private lazy var timer = ClientTimer(on: ticker) { [weak self] in
+  private(set) lazy var timer = ClientTimer(on: ticker) { [weak self] in
     guard let self else { return }
     engine.advance(to: ticker.now)
     scheduleTimer()
@@ -245,6 +245,8 @@ public final class Client: Observable {
   private func note(_ event: ClientEngine.Event) {
     switch event {
     case .statusChanged(let status):
+      // A scope that resumes, or a listener, may have had the client wait for the next attempt to connect.
+      scheduleTimer()
       tracking.didChange(\.status)
       onStatusChange.fire(status)
     case .sessionCreated:

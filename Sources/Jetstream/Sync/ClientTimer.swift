@@ -8,7 +8,8 @@ final class ClientTimer: TickClient {
   private(set) lazy var seat = TickSeat(self)
   private let ticker: Ticker
   private let serve: () -> Void
-  private var due: Duration?
+  /// The time for which the timer is set.
+  private(set) var due: Duration?
 
   /// Creates a timer that calls `serve` when a time has come.
   init(on ticker: Ticker, serve: @escaping () -> Void) {
