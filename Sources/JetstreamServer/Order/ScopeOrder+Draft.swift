@@ -110,7 +110,7 @@ extension ScopeOrder {
       let rejected =
         draft.errors.isEmpty
         ? [] : draft.errors.keys.map { [fragments = check.fragments] in fragments[$0] }
-      let lost = LostMoves(of: draft.effective, rejected: rejected, in: content)
+      let lost = LostMoves(of: draft.effective, rejected: rejected, in: check)
       if isAtomic, !lost.isEmpty {
         let error = error(of: lost, in: draft.effective)
         draft.replies[draft.positions[error.at]].error = error.error

@@ -228,9 +228,9 @@ extension FragmentValidator {
     for at in fragments.indices where errors[at] != nil { open.append((at, causes[at] ?? at)) }
     while let (at, cause) = open.popLast() {
       let fragment = fragments[at]
-      let inserted = fragment.operations.flatMap { Self.inserted(by: $0.operations) }
-      let named = fragment.properties.flatMap { Self.uuids(in: $0.value) }
-      for uuid in inserted + named where result[uuid] == nil {
+      var held = fragment.operations.flatMap { Self.inserted(by: $0.operations) }
+      forEachHolding(in: fragment) { _, models in held += models }
+      for uuid in held where result[uuid] == nil {
         guard let below = unreached[uuid] else { continue }
         result[uuid] = cause
         open.append((below, cause))

@@ -14,11 +14,14 @@ struct LostMoves {
   private var moves: [UUID: Move] = [:]
   private var lost: Set<UUID> = []
 
-  /// Finds the moves of a submission to `content` that have no effect.
+  /// Finds the moves of a submission that have no effect.
   ///
-  /// - Parameter rejected: the fragments of the submission that are not among `fragments`.
-  init(of fragments: [SyncFragment], rejected: [SyncFragment], in content: any HostedContent) {
-    guard Self.hasMoves(fragments, rejected: rejected, in: content) else { return }
+  /// - Parameters:
+  ///   - rejected: the fragments of the submission that are not among `fragments`.
+  ///   - check: the validation of the submission, which knows the classes of all models.
+  init(of fragments: [SyncFragment], rejected: [SyncFragment], in check: FragmentValidator) {
+    guard Self.hasMoves(fragments, rejected: rejected, in: check) else { return }
+    let content = check.content
     var edits: [UUID: Move] = [:]
     var candidates: Set<UUID> = []
     for fragment in fragments {
@@ -36,17 +39,13 @@ struct LostMoves {
     if !rejected.isEmpty, !edits.isEmpty {
       for fragment in rejected {
         let inserted = fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
-        let schema = content.schema(of: fragment)
-        // A weak reference holds nothing: what it was to name is not moved there.
-        let named = fragment.properties.flatMap { key, value in
-          let property = schema?[wireName: key]
-          return property?.isReference == true || property?.isCollection == true
-            ? FragmentValidator.uuids(in: value) : []
+        for uuid in inserted { edits[uuid]?.isTargetRejected = true }
+        check.forEachHolding(in: fragment) { _, models in
+          for uuid in models { edits[uuid]?.isTargetRejected = true }
         }
-        for uuid in inserted + named { edits[uuid]?.isTargetRejected = true }
       }
     }
-    let reach = MoveReach(of: edits, by: fragments, in: content)
+    let reach = MoveReach(of: edits, by: fragments, in: check)
     for (uuid, edit) in edits where !edit.sources.isEmpty {
       if !edit.targets.isEmpty || edit.isTargetRejected || reach.isAssigned(uuid) {
         candidates.insert(uuid)
@@ -66,7 +65,7 @@ struct LostMoves {
 
   /// Returns false if no model can be moved: nothing is taken out of a collection, or nothing is put anywhere.
   private static func hasMoves(
-    _ fragments: [SyncFragment], rejected: [SyncFragment], in content: any HostedContent
+    _ fragments: [SyncFragment], rejected: [SyncFragment], in check: FragmentValidator
   ) -> Bool {
     var (removes, inserts) = (false, !rejected.isEmpty)
     for fragment in fragments {
@@ -81,7 +80,7 @@ struct LostMoves {
         }
       }
     }
-    return removes && fragments.contains { MoveReach.assignsModels($0, in: content) }
+    return removes && fragments.contains { check.assignsModels($0) }
   }
 
   var isEmpty: Bool { lost.isEmpty }

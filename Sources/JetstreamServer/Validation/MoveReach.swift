@@ -21,10 +21,11 @@ struct MoveReach {
   private var assigned: Set<PropertyKey> = []
   private var holders: [UUID: [UUID]] = [:]
 
-  init(of moves: [UUID: Move], by fragments: [SyncFragment], in content: any HostedContent) {
-    (self.content, self.moves) = (content, moves)
+  /// - Parameter check: knows the classes of the models that `fragments` change.
+  init(of moves: [UUID: Move], by fragments: [SyncFragment], in check: FragmentValidator) {
+    (content, self.moves) = (check.content, moves)
     for fragment in fragments {
-      Self.forEachHolding(fragment, in: content) { key, models in
+      check.forEachHolding(in: fragment) { key, models in
         assigned.insert(PropertyKey(uuid: fragment.uuid, name: key))
         for uuid in models { holders[uuid, default: []].append(fragment.uuid) }
       }
@@ -33,29 +34,6 @@ struct MoveReach {
 
   /// Returns true if the submission gives a model to a property as its value, or as a part of it.
   func isAssigned(_ uuid: UUID) -> Bool { holders[uuid] != nil }
-
-  /// Returns true if a fragment gives models to a property as its value.
-  static func assignsModels(_ fragment: SyncFragment, in content: any HostedContent) -> Bool {
-    var found = false
-    forEachHolding(fragment, in: content) { _, models in if !models.isEmpty { found = true } }
-    return found
-  }
-
-  /// Calls `body` with each property that holds models and that a fragment gives a value, and with the models in the
-  /// value. A plain value may name a model, as a weak reference does, and does not hold it.
-  private static func forEachHolding(
-    _ fragment: SyncFragment, in content: any HostedContent, _ body: (String, [UUID]) -> Void
-  ) {
-    if fragment.properties.isEmpty { return }
-    // The class that a change names is not checked.
-    let schema = content.model(fragment.uuid)?.classSchema ?? content.schema(of: fragment)
-    for (key, value) in fragment.properties {
-      if let property = schema?[wireName: key], !property.isCollection, !property.isReference {
-        continue
-      }
-      body(key, FragmentValidator.uuids(in: value))
-    }
-  }
 
   /// Adds the moves of those `candidates` to `lost` that the root would not lead to.
   ///

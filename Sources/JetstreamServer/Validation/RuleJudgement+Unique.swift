@@ -121,7 +121,7 @@ extension RuleJudgement {
       fragment.properties = entry.properties
       accepted.append(fragment)
     }
-    return LostMoves(of: accepted, rejected: rejected, in: check.content)
+    return LostMoves(of: accepted, rejected: rejected, in: check)
   }
 
   /// Returns the collection or the dictionary that a property is, or is an entry of; nil for any other.

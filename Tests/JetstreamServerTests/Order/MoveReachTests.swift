@@ -65,7 +65,8 @@ struct MoveReachTests {
       if Bool.random(using: &generator) {
         change.properties["only"] = .string(models.randomElement(using: &generator)!.wireText)
       }
-      let reach = MoveReach(of: moves, by: [change], in: content)
+      let check = FragmentValidator(content: content, memory: NoMemory(), fragments: [change])
+      let reach = MoveReach(of: moves, by: [change], in: check)
       let first = Set(moves.keys.filter { _ in Int.random(in: 0..<8, using: &generator) == 0 })
       var (each, together) = (first, first)
       reach.findLost(among: Set(moves.keys), &each, few: .max)
