@@ -3,23 +3,25 @@ import Jetstream
 
 /// Judgement of unique values: those of the models of a collection or a dictionary after the fragments.
 ///
-/// Only collections that get a model, or of which a model gets another value, are looked at. Two equal values that were
-/// there before, since the server's own app does not ask, stay without an error. A model whose move has no effect stays
-/// where it is, with its value.
+/// Only collections that get a model, or of which a model gets another value, or whose own model comes back, are looked at.
+/// Two equal values that were there before, since the server's own app does not ask, stay without an error. A model whose
+/// move has no effect stays where it is, with its value.
 extension RuleJudgement {
   /// A change of a collection.
-  private enum Edit {
+  enum Edit {
     case insert(UUID)
     case remove(UUID)
-    /// The value as a whole, which is merged unless the collection is new.
+    /// The value as a whole, which is merged.
     case all([UUID])
+    /// The value as a whole, of a model that the scope does not have.
+    case exactly([UUID])
     /// Another model for the entry of a dictionary, or none.
     case entry(PropertySchema, UUID?)
 
     var inserted: [UUID] {
       switch self {
       case .insert(let uuid): [uuid]
-      case .all(let uuids): uuids
+      case .all(let uuids), .exactly(let uuids): uuids
       case .entry(_, let uuid): uuid.map { [$0] } ?? []
       case .remove: []
       }
@@ -29,16 +31,16 @@ extension RuleJudgement {
     var operand: UUID? {
       switch self {
       case .insert(let uuid), .remove(let uuid): uuid
-      case .all, .entry: nil
+      case .all, .exactly, .entry: nil
       }
     }
   }
 
   /// The changes of one collection, each with the index of its fragment.
-  private typealias Edits = [(at: Int, edit: Edit)]
+  typealias Edits = [(at: Int, edit: Edit)]
 
   /// The models of a collection after the fragments.
-  private struct Members {
+  struct Members {
     /// The number of places of each model: a dictionary may hold it more than once.
     private(set) var counts: [UUID: Int] = [:]
     /// The models that were there before.
@@ -47,9 +49,14 @@ extension RuleJudgement {
     private(set) var bringers: [UUID: Int] = [:]
     private var entries: [String: UUID?] = [:]
 
-    init(_ uuids: [UUID]) {
-      before = Set(uuids)
-      for uuid in uuids { counts[uuid, default: 0] += 1 }
+    /// - Parameter reviver: the fragment that brings back the model of the collection, and with it all that the collection
+    ///   had; nil if the scope has the model.
+    init(_ uuids: [UUID], broughtBy reviver: Int?) {
+      before = reviver == nil ? Set(uuids) : []
+      for uuid in uuids {
+        counts[uuid, default: 0] += 1
+        bringers[uuid] = reviver
+      }
     }
 
     mutating func apply(_ edit: Edit, at: Int, holder: (any HostedModel)?) {
@@ -58,6 +65,10 @@ extension RuleJudgement {
       case .remove(let uuid): remove(uuid)
       case .all(let uuids):
         // Elements that are not named stay: others may have inserted them in the meantime.
+        for uuid in uuids where counts[uuid] == nil { add(uuid, at) }
+      case .exactly(let uuids):
+        let named = Set(uuids)
+        for uuid in counts.keys where !named.contains(uuid) { counts[uuid] = nil }
         for uuid in uuids where counts[uuid] == nil { add(uuid, at) }
       case .entry(let property, let uuid):
         let old = entries[property.wireName] ?? Self.model(of: property, holder)
@@ -98,13 +109,22 @@ extension RuleJudgement {
         if let collection = collection(of: holder) { affected.insert(collection) }
       }
     }
-    if affected.isEmpty { return }
+    let revivals = revivals(with: edits)
+    if affected.isEmpty, revivals.isEmpty { return }
     let lost = lostMoves()
+    for uuid in revivals.keys {
+      for collection in collections(of: uuid) where !affected.contains(collection) {
+        let members = members(of: collection, edits[collection] ?? [], broughtBy: revivals[uuid])
+        if members.counts.keys.contains(where: { check.classSchema(of: $0)?.hasUnique == true }) {
+          affected.insert(collection)
+        }
+      }
+    }
     for collection in affected {
       let left = edits[collection]?.filter { entry in
         entry.edit.operand.map { !lost.isLost($0, in: collection) } ?? true
       }
-      judge(collection, left ?? [])
+      judge(collection, left ?? [], broughtBy: revivals[collection.uuid])
     }
   }
 
@@ -146,9 +166,14 @@ extension RuleJudgement {
         for (key, value) in entry.properties {
           guard let property = schema[wireName: key] else { continue }
           if property.isCollection {
-            add(.all(FragmentValidator.uuids(in: value)), to: property)
+            add(wholeEdit(of: property, value, at), to: property)
           } else if property.entryKey != nil {
             add(.entry(property, FragmentValidator.uuids(in: value).first), to: property)
+          }
+        }
+        if isAddition {
+          for (property, model) in droppedEntries(at, entry, schema) {
+            add(.entry(property, model), to: property)
           }
         }
         for entry in entry.operations {
@@ -168,11 +193,10 @@ extension RuleJudgement {
 
   /// Rejects what gives models of a collection a value that another one has: of those that the change set brings or
   /// changes, all if another model had the value before, and otherwise all but the first.
-  private mutating func judge(_ collection: PropertyKey, _ edits: Edits) {
-    let holder = check.earlierModel(collection.uuid)
-    let property = holder?.classSchema.properties.first { $0.wireName == collection.name }
-    var members = Members(property.flatMap { holder?.models(in: $0) } ?? [])
-    for (at, edit) in edits { members.apply(edit, at: at, holder: holder) }
+  ///
+  /// - Parameter reviver: the fragment that brings back the model of the collection; nil if the scope has the model.
+  private mutating func judge(_ collection: PropertyKey, _ edits: Edits, broughtBy reviver: Int?) {
+    let members = members(of: collection, edits, broughtBy: reviver)
     struct Value: Hashable {
       let name: String
       let json: JSONValue
@@ -200,6 +224,16 @@ extension RuleJudgement {
           at, FieldRules.uniqueProblem(with: value.json, called: value.name, in: collection.name))
       }
     }
+  }
+
+  /// Returns the models of a collection after the fragments.
+  func members(of collection: PropertyKey, _ edits: Edits, broughtBy reviver: Int?) -> Members {
+    let holder = check.earlierModel(collection.uuid)
+    let property = holder?.classSchema.properties.first { $0.wireName == collection.name }
+    var members = Members(
+      property.flatMap { holder?.models(in: $0) } ?? [], broughtBy: reviver)
+    for (at, edit) in edits { members.apply(edit, at: at, holder: holder) }
+    return members
   }
 
   /// Returns the value of a unique property after the fragments, as its type writes it.
