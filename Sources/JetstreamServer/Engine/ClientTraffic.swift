@@ -86,7 +86,8 @@ struct ClientTraffic {
     note(fullStates.take(load.fullStates, at: now), .fullStatesPerSecond)
     note(pings.take(load.pings, at: now), .pingsPerSecond)
     load = Load()
-    if pause > .zero { heldUntil = now + pause }
+    // A shorter pause lets the client go no sooner.
+    if pause > .zero { heldUntil = max(heldUntil, now + pause) }
     return pause
   }
 }

@@ -87,6 +87,19 @@ struct RateTests {
     #expect(InMemoryWorld().server.hosts.values.allSatisfy { $0.audience.rates == nil })
   }
 
+  @Test("A session that is held up is not let go sooner for another, shorter pause")
+  func shorterPause() {
+    var traffic = ClientTraffic(ServerLimits())
+    for (time, pause) in [(1, 10), (2, 1), (3, 2)] {
+      traffic.load.pause = .seconds(pause)
+      #expect(traffic.charge(at: .seconds(time)) { _ in } == .seconds(pause))
+    }
+    #expect(traffic.heldUntil == .seconds(11))
+    traffic.load.pause = .seconds(1)
+    #expect(traffic.charge(at: .seconds(13)) { _ in } == .seconds(1))
+    #expect(traffic.heldUntil == .seconds(14))
+  }
+
   @Test("A session that sends too many bytes is left unread")
   func bytes() {
     let world = world { $0.bytesPerSecond = 1_000 }
