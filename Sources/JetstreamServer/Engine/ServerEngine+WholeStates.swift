@@ -96,8 +96,13 @@ extension ServerEngine {
 
   /// Refuses the open fetches of a session.
   func refuseOpenFetches(of host: ScopeHost, by session: ServerSession, _ error: WireError) {
-    for fetch in session.subscriptions.closeFetches(of: host) {
+    let fetches = session.subscriptions.closeFetches(of: host)
+    for fetch in fetches {
       post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch, error: error)))
+    }
+    // Without a subscription, nothing else would take its name and its rights.
+    if !fetches.isEmpty, session.subscriptions[host] == nil {
+      session.subscriptions.access.forget(host)
     }
   }
 }

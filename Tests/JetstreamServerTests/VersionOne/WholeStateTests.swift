@@ -323,4 +323,48 @@ struct WholeStateTests {
     late.take()
     #expect(types(of: late) == ["ScopeFetchReply", "ScopeState"])
   }
+
+  @Test("The app is asked again about a session whose open fetch of a scope was refused")
+  func refusedRights() throws {
+    var asked: [String] = []
+    world.access = { _, name in
+      asked.append(name)
+      return .decided(.success(.readOnly))
+    }
+    let reader = RawPeer.joined(world)
+    let session = try #require(world.server.sessions.values.first { $0.info.token == reader.token })
+    #expect(replies(to: reader) == [] && session.subscriptions.access.knownNames == ["Canvas"])
+    let refused = host
+    world.server.remove(world.scope, .gone("away"))
+    reader.take()
+    #expect(replies(to: reader) == [1] && session.subscriptions.access.knownNames == [])
+    #expect(session.subscriptions.access.name(of: refused) == nil)
+    #expect(world.server.knownAccess(of: nil).isEmpty)
+    world.access = { _, name in
+      asked.append(name)
+      return .decided(.failure(.notThere("There is no Canvas")))
+    }
+    send(fetches(1, by: reader), by: reader)
+    #expect(replies(to: reader) == [1, 2] && asked == ["Canvas", "Canvas"])
+    while world.encode() {}
+    reader.take()
+    #expect(types(of: reader) == ["ScopeFetchReply", "ScopeFetchReply"])
+  }
+
+  @Test("A session that has the scope keeps its rights when a later fetch is refused")
+  func keptRights() throws {
+    world.encodesAtOnce = true
+    world.access = { _, _ in .decided(.success(.readOnly)) }
+    let reader = RawPeer.joined(world)
+    let session = try #require(world.server.sessions.values.first { $0.info.token == reader.token })
+    begin()
+    for shape in world.canvas.shapes { shape.x += 1 }
+    world.scope.flush()
+    send(fetches(1, by: reader), by: reader)
+    world.server.refuseOpenFetches(of: host, by: session, .rejected("not now"))
+    world.server.endTurn()
+    reader.take()
+    #expect(replies(to: reader) == [1, 2])
+    #expect(session.subscriptions.access.knownNames == ["Canvas"])
+  }
 }
