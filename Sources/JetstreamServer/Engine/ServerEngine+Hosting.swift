@@ -48,7 +48,10 @@ extension ServerEngine {
 
   /// Marks the first `count` records of a scope since it was hosted as durable.
   package func stored(_ count: Int, of scope: any Hostable) {
-    hosts[ObjectIdentifier(scope)]?.order.records.stored(count)
+    if let host = hosts[ObjectIdentifier(scope)] {
+      // A session may end for what it has waited for, and the app may remove the scope when it is told of that.
+      withExtendedLifetime(host) { host.order.records.stored(count) }
+    }
     if !isHandling { flush() }
   }
 

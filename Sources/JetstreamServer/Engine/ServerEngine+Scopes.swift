@@ -146,7 +146,11 @@ extension ServerEngine {
   ) {
     let records = subscription.host.order.records
     if records.isCurrent { return act(subscription, session, action) }
-    records.whenStored { [weak self] in self?.act(subscription, session, action) }
+    records.whenStored { [weak self] in
+      // All that has waited comes at once.
+      guard let self, !endsForOverflow(session) else { return }
+      act(subscription, session, action)
+    }
   }
 
   /// Does the same with the answer to a message of the client. With too many that wait, the client is read later.

@@ -12,7 +12,10 @@ extension ServerEngine {
     }
     // Observers of the app may change the scope when its changes are sealed.
     let isSettled = host.content.settle()
-    let (standing, since) = host.order.standing(of: subscription.client, fetch)
+    let client = subscription.client
+    var (standing, since) = host.order.standing(of: client, fetch)
+    // Taken when the answer goes out: while many answers wait for the log, a list in each would be a copy of all.
+    standing.decisions = []
     var state: StateCopy?
     if fetch.tell != .nothing, since == nil {
       guard let root = host.content.root else {
@@ -35,12 +38,20 @@ extension ServerEngine {
       upTo: host.sequence, isLimited: fetch.tell != .everything)
     // The earlier subscription goes on until the records made so far are durable.
     answerWhenStored(subscription, of: session) {
+      var reply = reply
+      if let client, let decided = reply.standing?.decided {
+        // Later decisions may not be durable yet.
+        reply.standing?.decisions = host.order.clients[client].unknown(
+          after: fetch.decided ?? 0, upTo: decided)
+      }
       session.queue(.scopeFetchReply(reply))
       subscription.openFetches.removeAll { $0 == fetch.index }
       subscription.begin(told)
     }
     catchUp(session, on: subscription)
     encodeNext(of: host)
+    // Many fetches may have waited for the same state, and each answer has all decisions that its client does not know.
+    endsForOverflow(session)
   }
 
   /// Refuses a fetch that was to be answered later.

@@ -198,9 +198,9 @@ extension ScopeHistory.Client {
     return bytes - first.roughSize
   }
 
-  /// Returns the decisions on change sets with numbers above `number`, in order, with their checksums.
-  func unknown(after number: Int) -> [ScopeStanding.Decision] {
-    decisions.lazy.filter { $0.number > number }.map { decision in
+  /// Returns the decisions on change sets with numbers above `number`, up to `last`, in order, with their checksums.
+  func unknown(after number: Int, upTo last: Int = .max) -> [ScopeStanding.Decision] {
+    decisions.lazy.filter { $0.number > number && $0.number <= last }.map { decision in
       var decision = decision
       decision.checksum = checksums[decision.number]
       return decision

@@ -162,4 +162,43 @@ struct ForgottenDecisionTests {
     table.trim(to: 1, bytes: nil) { [] }
     #expect(table.count == 1 && table.hasForgotten(UUID(), since: 0))
   }
+
+  // MARK: Fetches that wait
+
+  @Test("Lists of all decisions that a client does not know share their memory")
+  func shared() {
+    let client = ScopeHistory.Client(
+      decided: 3, checksum: 0,
+      decisions: (1...3).map { .init(number: $0, fragmentReplies: [], sequence: $0) })
+    let lists = (0..<2).map { _ in client.unknown(after: 0) }
+    let places = lists.map { list in list.withUnsafeBufferPointer { $0.baseAddress } }
+    #expect(places[0] == places[1] && lists[0].map(\.number) == [1, 2, 3])
+    #expect(client.unknown(after: 1).map(\.number) == [2, 3])
+    #expect(client.unknown(after: 0, upTo: 2).map(\.number) == [1, 2])
+    #expect(client.unknown(after: 3).isEmpty && client.unknown(after: 2, upTo: 2).isEmpty)
+  }
+
+  @Test("A fetch that waits for the log is answered with the decisions that were made before it")
+  func waitsForLog() throws {
+    let world = world()
+    let host = try #require(world.server.hosts.values.first)
+    let (client, first) = (UUID(), UUID())
+    let peer = peer(world, client)
+    host.order.records.store = { _ in }
+    like(peer, number: 1)
+    fail(peer, number: 2)
+    for id in [client, first] {
+      peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas", client: id))))
+      if id == client { like(peer, number: 3) }
+    }
+    let count = peer.messages.count
+    world.server.stored(2, of: world.scope)
+    peer.take()
+    #expect(try standing(of: peer).decided == 2)
+    #expect(try standing(of: peer).decisions.map(\.number) == [1, 2])
+    #expect(peer.messages.count > count)
+    world.server.stored(3, of: world.scope)
+    peer.take()
+    #expect(try standing(of: peer).decided == 0 && standing(of: peer).decisions.isEmpty)
+  }
 }

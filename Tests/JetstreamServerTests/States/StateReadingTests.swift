@@ -13,7 +13,11 @@ struct StateReadingTests {
   init() {
     var configuration = ServerEngine.Configuration()
     configuration.stateBytes = 2_000
-    world = InMemoryWorld(configuration: configuration)
+    self.init(InMemoryWorld(configuration: configuration))
+  }
+
+  private init(_ world: InMemoryWorld) {
+    self.world = world
     for number in 0..<40 {
       let shape = Shape()
       shape.label = "\(number)"
@@ -280,5 +284,50 @@ struct StateReadingTests {
     world.server.remove(world.scope, .gone("It is gone"))
     while world.encode() {}
     #expect(!isDone && world.server.hosts.isEmpty && world.server.work.encoding.isEmpty)
+  }
+
+  // MARK: Overflow
+
+  @Test(
+    "A session whose fetches have waited is answered no more of them than may wait for it",
+    arguments: [false, true])
+  func overflow(isStored: Bool) throws {
+    var configuration = ServerEngine.Configuration()
+    configuration.stateBytes = 2_000
+    configuration.keptLimit.messages = 60
+    configuration.limits.unstoredBytes = nil
+    try StateReadingTests(InMemoryWorld(configuration: configuration)).overflow(isStored)
+  }
+
+  private func overflow(_ isStored: Bool) throws {
+    let peer = RawPeer.joined(world, protocol: 2)
+    while world.encode() {}
+    peer.take()
+    peer.acknowledge()
+    let wrong = SyncFragment(.change, uuid: UUID(), className: "Shape", properties: ["x": 1])
+    for _ in 0..<40 { #expect(peer.submit([wrong]).first?.error != nil) }
+    let session = try #require(world.server.sessions.values.first { $0.info.token == peer.token })
+    let told = session.channel.highestSent
+    for shape in world.canvas.shapes { shape.x += 1 }
+    world.scope.flush()
+    world.server.advance(to: world.now + .seconds(2))
+    world.now += .seconds(2)
+    let fetches = (0..<40).map { _ in peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))) }
+    peer.send(String(decoding: Message.encodeFrame(fetches, asArray: true), as: UTF8.self))
+    if isStored {
+      host.order.records.store = { _ in }
+      world.canvas.name = "not durable"
+      world.scope.flush()
+    }
+    while world.encode() {}
+    if isStored {
+      #expect(session.channel.highestSent == told && !session.link.hasEnded)
+      world.server.stored(1, of: world.scope)
+    }
+    // As many as there was room for, and one more that was too many.
+    #expect(session.link.hasEnded)
+    #expect(session.channel.highestSent - session.channel.highestAcknowledged == 61)
+    #expect(session.channel.highestSent - told < 40)
+    #expect(world.server.checkInvariants() == [])
   }
 }
