@@ -28,8 +28,8 @@ final class EngineRunner {
   var histories: [ObjectIdentifier: HostedHistory] = [:]
   /// The procedures that the app serves, by name.
   var procedures: [String: ServedProcedure] = [:]
-  /// The handlers of procedures that are about to be called.
-  var handlers: [ObjectIdentifier: (Server) async -> Void] = [:]
+  /// The calls of handlers of procedures, until these have returned.
+  var handlers: [ObjectIdentifier: HandlerCall] = [:]
   /// The tasks in which the app is asked about the clients of connections.
   var authentications: [Int: Task<Void, Never>] = [:]
   /// The connections of which nothing is read until the app has said who it is that resumes a session there.

@@ -14,6 +14,8 @@ final class ScopeOpener {
   /// The errors with which closing scopes was given up. There are none before the server stops.
   private var failures: [String: StorageError] = [:]
   private var isStopped = false
+  /// The scopes for which the app is being asked.
+  private var questions: [ObjectIdentifier: OpeningQuestion] = [:]
   private lazy var home = HomeReference(self, on: runner.actor)
 
   init(
@@ -29,6 +31,11 @@ final class ScopeOpener {
   func giveUp() {
     isStopped = true
     for task in tasks.values { task.cancel() }
+    if questions.isEmpty { return }
+    let time = runner.engine.configuration.openScopes.openingTime
+    runner.ticker.perform(after: time) { [weak self] in
+      for question in self?.questions.values.map(\.self) ?? [] { question.giveUp() }
+    }
   }
 
   /// Does what the engine asks for, in a task of its own.
@@ -82,7 +89,7 @@ final class ScopeOpener {
 
   private func host(_ name: String, bringing schema: JSONValue?) async throws -> any Hostable {
     let stored = try await storage.find(name)
-    let source = try await resolve(ScopeOpening(name: name, isNew: stored.isNew))
+    let source = try await ask(ScopeOpening(name: name, isNew: stored.isNew))
     try Task.checkCancellation()
     switch source {
     case .models(let scope, let unknown):
@@ -92,6 +99,23 @@ final class ScopeOpener {
     case .schema(let schema): return try await host(name, schema)
     case .schemaOfClient: return try await host(name, clientSchema(schema, name, stored))
     }
+  }
+
+  /// Asks the app for a scope, in a task of its own. A server that stops waits for no longer than the time that an opening
+  /// has: an app that ignores the cancellation would keep ``Server/stop()`` from returning.
+  private func ask(_ opening: ScopeOpening) async throws -> ScopeSource {
+    if isStopped { throw CancellationError() }
+    let question = OpeningQuestion(for: opening, resolve)
+    let key = ObjectIdentifier(question)
+    questions[key] = question
+    defer { questions[key] = nil }
+    let task = HomeReference(question, on: runner.actor).task { await $0.ask() }
+    await withTaskCancellationHandler {
+      await question.wait()
+    } onCancel: {
+      task.cancel()
+    }
+    return try question.source()
   }
 
   private func host(

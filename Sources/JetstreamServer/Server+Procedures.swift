@@ -91,20 +91,15 @@ extension Server {
   private func run<Failure: Error & Encodable>(
     _ request: ProcedureRequest, failing: Failure.Type, _ handler: @escaping () async throws -> Void
   ) {
-    let key = ObjectIdentifier(request)
-    // Without a capture list: a closure with one does not stay on its caller's actor, whatever its type says (Swift 6.3).
-    runner.handlers[key] = { server in
-      do {
-        try await handler()
-        server.runner.engine.ended(request)
-      } catch {
+    let call = HandlerCall(of: self, handler) { server, error in
+      if let error {
         server.runner.engine.ended(request, after: error, failing)
+      } else {
+        server.runner.engine.ended(request)
       }
     }
-    // The closure stays on the actor; only its key goes into the task.
-    let task = home.task { server in
-      await server.runner.handlers.removeValue(forKey: key)?(server)
-    }
+    runner.handlers[ObjectIdentifier(call)] = call
+    let task = HomeReference(call, on: actor).task { await $0.run() }
     request.onCancel = { task.cancel() }
     request.requireHome = { [actor] in
       actor.value?.preconditionIsolated(

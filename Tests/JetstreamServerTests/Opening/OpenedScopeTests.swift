@@ -151,6 +151,41 @@ struct OpenedScopeTests {
     await next.stop()
   }
 
+  @Test("A server that stops does not wait for ever for an app that goes on opening a scope")
+  func stopWhileAsked() async throws {
+    var asked: CheckedContinuation<Void, Never>?
+    let resolve = { (_: ScopeOpening) async -> ScopeSource in
+      await withCheckedContinuation { asked = $0 }
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    let server = try makeServer(opening: .milliseconds(100), resolve: resolve)
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
+    try await wait { asked != nil }
+    var isStopped = false
+    let stopping = Task {
+      await server.stop()
+      isStopped = true
+    }
+    do {
+      try await wait { isStopped }
+    } catch {
+      asked?.resume()
+      throw error
+    }
+    client.close()
+    _ = await fetching.result
+    let next = try makeServer()
+    _ = try await fetch("A", from: next)
+    // The answer that comes late opens nothing.
+    asked?.resume()
+    await stopping.value
+    let (_, scope) = try await fetch("A", from: next)
+    #expect(name(of: scope) == nil && server.openScopeCount == 0)
+    await next.stop()
+  }
+
   @Test("A scope whose server stops before the first state is written is new the next time")
   func stoppedWhileNew() async throws {
     var server: Server?

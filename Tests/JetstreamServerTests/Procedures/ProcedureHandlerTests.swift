@@ -1,6 +1,7 @@
 import Foundation
 import Jetstream
 import JetstreamServer
+import Pacing
 import Testing
 
 /// Real servers, whose handlers wait for another actor.
@@ -43,6 +44,39 @@ struct ProcedureHandlerTests {
     #expect(places == Array(repeating: true, count: 20))
     client.close()
     await server.stop()
+  }
+
+  @Test("A handler that never returns keeps no server alive, and answers nothing any more")
+  func keepsNoServer() async throws {
+    var server: Server? = Server()
+    weak var kept: Server?
+    kept = server
+    var waiting: CheckedContinuation<Void, Never>?
+    var hasReturned = false
+    server?.host(Scope(name: "Canvas", root: Tray()))
+    server?.procedure(Wait.self) { _, request in
+      await withCheckedContinuation { waiting = $0 }
+      #expect(throws: CancellationError.self) { try request.commit(Wait()) }
+      hasReturned = true
+    }
+    let client = Client(transport: try #require(server?.makeTransport()))
+    let scope = Scope(name: "Canvas", root: Tray())
+    try await client.connect()
+    try await client.fetch(scope)
+    _ = try scope.call(Wait())
+    scope.flush()
+    try await wait { waiting != nil }
+    client.close()
+    await server?.stop()
+    server = nil
+    do {
+      try await wait { kept == nil }
+    } catch {
+      waiting?.resume()
+      throw error
+    }
+    waiting?.resume()
+    try await wait { hasReturned }
   }
 }
 
