@@ -32,6 +32,9 @@ struct UnreadableMessageTests {
       #"{"type":"ScopeFetchReply","index":1,"replyTo":1,"scopeIndex":"none"}"#,
       #"{"type":"ScopeFetchReply","index":1,"replyTo":1}"#,
       #"{"type":"ScopeFetchReply","index":1,"replyTo":1,"scopeIndex":0,"standing":7}"#,
+      #"{"type":"ScopeFetchReply","index":1,"replyTo":1,"scopeIndex":0,"standing":"#
+        + #"{"epoch":"e","sequence":1,"decided":1,"decisions":[{"number":1,"sequence":1,"#
+        + #""fragmentReplies":[],"checksum":4294967296}]}}"#,
     ])
   func unreadableGrant(text: String) {
     createSession()
