@@ -47,8 +47,9 @@ extension ClientEngine {
   }
 
   /// Stops syncing a scope that the server says does not exist, or no longer exists, or whose state cannot be used. Its
-  /// pending change sets stay visible and in the log, and go to the ledger of conflicts, except for calls, whose callers are
-  /// told. If the ledger has them from an earlier attempt to sync the scope with the log, they are not added again.
+  /// pending change sets stay visible and in the log, and go to the ledger of conflicts, except for calls, whose
+  /// callers are told. If the ledger has them from an earlier attempt to sync the scope with the log, they are not
+  /// added again.
   ///
   /// - Parameter end: the error for the app; nil if that says that the server denies the scope.
   func lose(_ replica: Replica, _ error: WireError, as end: SyncError? = nil) {

@@ -2,9 +2,9 @@ import Foundation
 
 /// The conflicts that result when changes of this replica are rejected, modified or overwritten.
 extension Replica {
-  /// Returns the conflicts of all pending change sets but calls: of those that are decided, also by the resume point of a
-  /// state that is on its way, what the server has rejected or modified; of the others everything, as if it had rejected
-  /// them with `error`. The changes of a call are a guess, which must not be written again as such.
+  /// Returns the conflicts of all pending change sets but calls: of those that are decided, also by the resume point of
+  /// a state that is on its way, what the server has rejected or modified; of the others everything, as if it had
+  /// rejected them with `error`. The changes of a call are a guess, which must not be written again as such.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     var parts: [LostChanges.Part] = []
     var known: [Int: [FragmentReply]] = [:]

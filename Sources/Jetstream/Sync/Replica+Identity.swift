@@ -7,11 +7,11 @@ import Foundation
 /// copy. Then that replica takes a new identity, and sends under it what the server has not decided. The server says so
 ///
 /// - in its reply to a change set;
-/// - in a resume point that decides one which was never sent, or has a higher number than any that the replica has given.
-///   So a copy mostly takes another identity before it sends anything. A replica whose log has lost its last change sets,
-///   although they were reported as durable, does the same: it gets them like those of other clients;
-/// - in a resume point that decides one whose checksum differs. If two copies are connected at the same time, both may give
-///   a number before either hears of the other, and the session may be lost together with the reply.
+/// - in a resume point that decides one which was never sent, or has a higher number than any that the replica has
+///   given. So a copy mostly takes another identity before it sends anything. A replica whose log has lost its last
+///   change sets, although they were reported as durable, does the same: it gets them like those of other clients;
+/// - in a resume point that decides one whose checksum differs. If two copies are connected at the same time, both may
+///   give a number before either hears of the other, and the session may be lost together with the reply.
 ///
 /// A server recognizes a change set by identity and number, so one that is on its way, or whose decision the replica
 /// does not know, must not be sent under another identity: it would be applied twice. So the replicas of other scopes
@@ -33,8 +33,8 @@ extension Replica {
     sendBehindRecords()
   }
 
-  /// Notes if the server has decided numbers of change sets that it does not know, or numbers that were never given: they
-  /// stand for others.
+  /// Notes if the server has decided numbers of change sets that it does not know, or numbers that were never given:
+  /// they stand for others.
   func noteReusedNumbers(in standing: ScopeStanding) {
     let decided = pending[..<pending.place(after: standing.decided)]
     if standing.decided > pending.lastNumber || decided.contains(where: \.isUnknownToServer) {
@@ -43,8 +43,8 @@ extension Replica {
   }
 
   /// Notes which change sets the server does not know, although it has decided something under their numbers: from the
-  /// first one on whose decision is about another change set. The server decides none behind one that it refuses because of
-  /// its number.
+  /// first one on whose decision is about another change set. The server decides none behind one that it refuses
+  /// because of its number.
   func noteForeignDecisions(in standing: ScopeStanding) {
     let first = standing.decisions.lazy.compactMap { [self] decision in
       pending.place(of: decision.number).flatMap { isForeign(decision, to: pending[$0]) ? $0 : nil }
@@ -64,8 +64,8 @@ extension Replica {
     return own != told
   }
 
-  /// Returns the checksum by which the server tells a change set from others with the same number; nil if it could not read
-  /// the change set. It calculates the checksum of what it has read, in which numbers may have another text.
+  /// Returns the checksum by which the server tells a change set from others with the same number; nil if it could not
+  /// read the change set. It calculates the checksum of what it has read, in which numbers may have another text.
   private func checksum(of set: ChangeSet) -> UInt32? {
     var sync = ScopeSync(
       scopeIndex: 0, fragments: dialect.dateForm.applied(to: set.fragments, in: scope))

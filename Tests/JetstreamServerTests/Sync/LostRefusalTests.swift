@@ -4,8 +4,8 @@ import Testing
 @testable import Jetstream
 @testable import JetstreamServer
 
-/// A client learns that it is a copy when the server refuses a number. The session or the process may end before the client
-/// reads that.
+/// A client learns that it is a copy when the server refuses a number. The session or the process may end before the
+/// client reads that.
 @Suite("Refusals of a number that are lost")
 struct LostRefusalTests {
   private let world = InMemoryWorld()
