@@ -201,4 +201,21 @@ struct ForgottenDecisionTests {
     peer.take()
     #expect(try standing(of: peer).decided == 0 && standing(of: peer).decisions.isEmpty)
   }
+
+  @Test("The decisions in the answer to a fetch count among the bytes that wait for a client")
+  func size() {
+    func reply(_ count: Int) -> Message {
+      let replies = (0..<20).map { FragmentReply(error: .rejected("Not valid: \($0)")) }
+      let decisions = (0..<count).map {
+        ScopeStanding.Decision(number: $0 + 1, fragmentReplies: replies)
+      }
+      let standing = ScopeStanding(
+        position: ScopePosition(epoch: "e", sequence: 1), decided: count, decisions: decisions)
+      return .scopeFetchReply(ScopeFetchReply(replyTo: 1, scopeIndex: 0, standing: standing))
+    }
+    for count in [0, 1, 100] {
+      let size = Message.encodeFrame([reply(count)], asArray: false).count
+      #expect((size / 2...size * 2).contains(reply(count).roughSize))
+    }
+  }
 }

@@ -13,7 +13,9 @@ extension Message {
       64 + (body.outcome?.roughSize ?? 0) + body.fragmentReplies.reduce(0) { $0 + $1.roughSize }
     case .sessionCreate(let body): 64 + body.params.roughSize
     case .scopeFetch(let body): 64 + body.name.utf8.count + body.params.roughSize
-    case .sessionCreateReply, .scopeFetchReply, .scopeLeave: 128
+    case .scopeFetchReply(let body):
+      128 + (body.standing?.decisions.reduce(0) { $0 + $1.roughWireSize } ?? 0)
+    case .sessionCreateReply, .scopeLeave: 128
     case .ping(let body):
       128 + 48 * (body.seen.count + body.told.count) + 96 * body.checks.count + 4224
         * body.differences.count
@@ -26,6 +28,13 @@ extension FragmentReply {
   package var roughSize: Int {
     3 + (error?.roughSize ?? 0) + (modifications?.roughSize ?? 0)
       + lost.reduce(0) { $0 + 4 + $1.utf8.count }
+  }
+}
+
+extension ScopeStanding.Decision {
+  /// The approximate number of bytes that the decision takes on the wire.
+  fileprivate var roughWireSize: Int {
+    48 + (outcome?.roughSize ?? 0) + fragmentReplies.reduce(0) { $0 + $1.roughSize }
   }
 }
 
