@@ -67,8 +67,6 @@ extension ScopeHistory {
         "seen": .integer(Int64(client.seenAt)),
         "decided": .integer(Int64(client.decided)), "checksum": .integer(Int64(client.checksum)),
         "decisions": .array(client.decisions.map(\.json)),
-        "checksums": .object(
-          JSONObject(client.checksums.map { ("\($0.key)", .integer(Int64($0.value))) })),
       ]
       if client.isEmptied { json["forgotten"] = true }
       result.append(RecordContent(.client, Array(JSONValue.object(json).text.utf8)))
@@ -167,18 +165,10 @@ extension ScopeHistory {
     for element in elements {
       client.append(try ScopeStanding.Decision(json: element))
     }
-    // Older logs have neither: the client may have been seen until the snapshot was made.
+    // Older logs do not say: the client may have been seen until the snapshot was made.
     client.seenAt = sequence
     if case .integer(let seen)? = object["seen"] { client.seenAt = Int(seen) }
     client.isEmptied = object["forgotten"] == true
-    if case .object(let members)? = object["checksums"] {
-      for (key, value) in members {
-        guard let number = Int(key), case .integer(let whole) = value,
-          let checksum = UInt32(exactly: whole)
-        else { throw .invalid(field: "checksums", problem: "should have numbers of 32 bits") }
-        client.checksums[number] = checksum
-      }
-    }
     return (uuid, client)
   }
 }

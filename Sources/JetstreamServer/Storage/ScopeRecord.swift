@@ -74,8 +74,6 @@ package struct ScopeHistory: Sendable, Equatable {
     package private(set) var decisions: [ScopeStanding.Decision]
     /// The approximate size in memory of all ``decisions``, in bytes.
     package private(set) var bytes: Int
-    /// The checksums of the change sets in ``decisions``, by number, as far as they are known.
-    package var checksums: [Int: UInt32] = [:]
     /// The scope's sequence when the client was last seen.
     package var seenAt = 0
     /// True if the decisions were forgotten, since all clients together had too many. The client is told so when it comes
@@ -98,13 +96,10 @@ package struct ScopeHistory: Sendable, Equatable {
       bytes += decision.roughSize
     }
 
-    /// Removes the first `count` decisions, with their checksums.
+    /// Removes the first `count` decisions.
     mutating func removeFirst(_ count: Int) {
       // By places and no slice, which would make the array that is about to change a copy.
-      for at in 0..<count {
-        checksums[decisions[at].number] = nil
-        bytes -= decisions[at].roughSize
-      }
+      for at in 0..<count { bytes -= decisions[at].roughSize }
       decisions.removeFirst(count)
     }
   }

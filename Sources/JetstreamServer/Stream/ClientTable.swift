@@ -154,7 +154,7 @@ extension ScopeHistory.Client {
     if number > decided { return .new }
     if number == decided, self.checksum != 0, checksum != self.checksum { return .contradiction }
     guard let known = decisions.first(where: { $0.number == number }),
-      checksums[number].map({ $0 == checksum }) ?? true
+      known.checksum.map({ $0 == checksum }) ?? true
     else { return .contradiction }
     return .decided(known)
   }
@@ -171,11 +171,10 @@ extension ScopeHistory.Client {
     isEmptied = false
     decided = decision.number
     checksum = decision.checksum
-    checksums[decision.number] = decision.checksum
     append(
       .init(
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence,
-        outcome: decision.outcome))
+        outcome: decision.outcome, checksum: decision.checksum))
     return bytes - before
   }
 
@@ -198,12 +197,13 @@ extension ScopeHistory.Client {
     return bytes - first.roughSize
   }
 
-  /// Returns the decisions on change sets with numbers above `number`, up to `last`, in order, with their checksums.
+  /// Returns the decisions on change sets with numbers above `number`, up to `last`, in order. Mostly that is all or none,
+  /// which takes no copy: many fetches may be answered at once.
   func unknown(after number: Int, upTo last: Int = .max) -> [ScopeStanding.Decision] {
-    decisions.lazy.filter { $0.number > number && $0.number <= last }.map { decision in
-      var decision = decision
-      decision.checksum = checksums[decision.number]
-      return decision
-    }
+    guard let first = decisions.first?.number, let newest = decisions.last?.number,
+      newest > number
+    else { return [] }
+    if first > number, newest <= last { return decisions }
+    return decisions.filter { $0.number > number && $0.number <= last }
   }
 }

@@ -35,12 +35,13 @@ package struct ScopeStanding: Sendable, Hashable {
     /// Creates a decision.
     package init(
       number: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
-      outcome: CallOutcome? = nil
+      outcome: CallOutcome? = nil, checksum: UInt32? = nil
     ) {
       self.number = number
       self.fragmentReplies = fragmentReplies
       self.sequence = sequence
       self.outcome = outcome
+      self.checksum = checksum
     }
   }
 
