@@ -1,4 +1,4 @@
-/// The question to the app for a scope that is being opened. The first answer counts.
+/// The question to the app for a scope that is being opened.
 ///
 /// The task in which the app is asked keeps the question and nothing of the server, which may stop meanwhile.
 final class OpeningQuestion {
@@ -22,7 +22,7 @@ final class OpeningQuestion {
     }
   }
 
-  /// Lets those who wait go without an answer.
+  /// Ends the question without an answer. One that the app gives later is ignored.
   func giveUp() { take(.failure(CancellationError())) }
 
   private func take(_ answer: Result<ScopeSource, any Error>) {

@@ -85,7 +85,7 @@ public final class ConflictLedger: Observable {
   /// already has.
   func restore(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
-    let known = Set(items.map(ConflictName.init))
+    let known = Set(items.flatMap(\.parts).map(ConflictName.init))
     add(conflicts.filter { !known.contains(ConflictName($0)) })
   }
 

@@ -8,6 +8,7 @@ extension Replica {
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     var parts: [LostChanges.Part] = []
     var known: [Int: [FragmentReply]] = [:]
+    session.stateStanding.map { noteForeignDecisions(in: $0) }
     for decision in session.stateStanding.map(decided(by:)) ?? [] {
       known[decision.number] = decision.fragmentReplies
     }

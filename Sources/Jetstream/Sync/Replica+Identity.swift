@@ -12,6 +12,7 @@ import Foundation
 ///   change sets, although they were reported as durable, does the same: it gets them like those of other clients;
 /// - in a resume point that decides one whose checksum differs. If two copies are connected at the same time, both may
 ///   give a number before either hears of the other, and the session may be lost together with the reply.
+///   That is not found out once the other copy has said that it knows the decision, which the server forgets then.
 ///
 /// A server recognizes a change set by identity and number, so one that is on its way, or whose decision the replica
 /// does not know, must not be sent under another identity: it would be applied twice. So the replicas of other scopes
@@ -31,6 +32,12 @@ extension Replica {
     guard let root = scope.root else { return }
     keep(.named(client: client, root: root.uuid))
     sendBehindRecords()
+  }
+
+  /// Notes that the server does not know the change set in a message, since it has refused its number: also if the session
+  /// ends before the replica takes another identity.
+  func noteRefusal(of messageIndex: Int) {
+    if let at = pending.place(sentIn: messageIndex) { pending[at].isUnknownToServer = true }
   }
 
   /// Notes if the server has decided numbers of change sets that it does not know, or numbers that were never given:

@@ -12,7 +12,7 @@ extension Replica {
       guard case .reply(let messageIndex, let replies, _, _, let outcome) = message else { return }
       if refusesNumber(replies, outcome) {
         // The session may be lost before the refusal is handled, and the server decides something under the number.
-        if let at = pending.place(sentIn: messageIndex) { pending[at].isUnknownToServer = true }
+        noteRefusal(of: messageIndex)
         return
       }
       noteUnanswered(before: messageIndex)
@@ -88,7 +88,10 @@ extension Replica {
       if progress.hasGap(before: sequence) {
         return noteDecision(of: messageIndex, replies, outcome, at: sequence)
       }
-      if refusesNumber(replies, outcome) { return session.needsNewIdentity = true }
+      if refusesNumber(replies, outcome) {
+        noteRefusal(of: messageIndex)
+        return session.needsNewIdentity = true
+      }
       if session.procedures.begin(at: messageIndex) { return }
       beginBatch()
       progress.advance(to: sequence)

@@ -8,7 +8,9 @@ struct JudgementQueue {
   private var sessions: [Int] = []
   /// The subscriptions in which change sets wait for the next turn, and for nothing else.
   private var released: [Subscription] = []
-  /// The number of the turn, which begins with each input that is handled.
+  private var releasedIDs: Set<ObjectIdentifier> = []
+  /// The number of the turn. One begins when a connection has brought something, and when the server goes on with what
+  /// waits.
   private(set) var turn = 1
   /// True while a turn was asked for that has not come.
   private var isTurnDue = false
@@ -51,19 +53,23 @@ struct JudgementQueue {
 
   /// Has the change sets that wait in a subscription go on in the next turn.
   mutating func release(_ subscription: Subscription) {
-    if !released.contains(where: { $0 === subscription }) { released.append(subscription) }
+    if releasedIDs.insert(ObjectIdentifier(subscription)).inserted { released.append(subscription) }
+  }
+
+  /// Returns true if change sets of one of the subscriptions wait for the next turn, and for nothing else.
+  func isReleased(anyOf subscriptions: some Sequence<Subscription>) -> Bool {
+    !released.isEmpty && subscriptions.contains { releasedIDs.contains(ObjectIdentifier($0)) }
   }
 
   /// Removes and returns the subscriptions whose turn has come.
   mutating func takeReleased() -> [Subscription] {
-    defer { released = [] }
+    defer { (released, releasedIDs) = ([], []) }
     return released
   }
 
   /// Leaves subscriptions to the next turn, in front of those that are to go on then anyway.
   mutating func putBack(_ subscriptions: some Sequence<Subscription>) {
-    let others = released
-    released = []
+    let others = takeReleased()
     for subscription in subscriptions { release(subscription) }
     for subscription in others { release(subscription) }
   }

@@ -37,12 +37,14 @@ extension ServerEngine {
     return pause
   }
 
-  /// The time after which a session with a large change set that is being judged is looked at again.
+  /// The time after which a session with change sets that are being judged, or wait for a turn, is looked at again.
   private static let judgingTime = Duration.milliseconds(20)
 
+  /// Returns true if a large change set of the session is being judged, or if change sets of it wait for its next turn.
   private func isJudging(_ session: ServerSession) -> Bool {
     session.traffic.largeSets.removeAll { $0.set?.isOver ?? true }
     return !session.traffic.largeSets.isEmpty
+      || work.judgements.isReleased(anyOf: session.subscriptions.all)
   }
 
   /// The time after which a session that waits for a scope's records to be stored is looked at again.
@@ -96,8 +98,8 @@ extension ServerEngine {
   /// session does not expire meanwhile.
   ///
   /// - Parameter isOver: true if that time is over.
-  /// - Returns: the time for which it is to rest on, since a scope's records are still not stored, or a large change set of
-  ///   the session is still being judged.
+  /// - Returns: the time for which it is to rest on, since a scope's records are still not stored, or change sets of the
+  ///   session are still being judged, or wait for a turn.
   package func rests(on id: Int, isOver: Bool, now: Duration) -> Duration {
     self.now = now
     guard case .session(let session)? = connections[id] else { return .zero }

@@ -75,7 +75,8 @@ extension ServerEngine {
     var waiting = work.judgements.takeReleased()[...]
     while let subscription = waiting.popFirst() {
       takeQueued(of: subscription)
-      if hasHadItsTurn(subscription.session) { break }
+      // Its session may have ended meanwhile.
+      if subscription.isLive, hasHadItsTurn(subscription.session) { break }
     }
     work.judgements.putBack(waiting)
   }

@@ -27,7 +27,7 @@ extension ScopeOrder {
     var isRejected = false
     /// The reasons for which rules could not decide, for the operator.
     var problems: [String] = []
-    /// The effort of the app's rules; see ``Result/effort``.
+    /// The effort of judging it; see ``Result/effort``.
     var effort = 0
   }
 
@@ -37,6 +37,7 @@ extension ScopeOrder {
       errors: check.errors, additions: check.additions, unknownModels: check.unknownModels,
       replies: check.replies)
     draft.isRejected = isAtomic && !check.errors.isEmpty
+    draft.effort = check.effort
     if !draft.isRejected { draft.effective.reserveCapacity(check.fragments.count) }
     return draft
   }
@@ -76,6 +77,7 @@ extension ScopeOrder {
           }
           if property.isCollection {
             let current = draft.before[name]!
+            if case .array(let elements) = current { draft.effort += elements.count }
             applied.properties[key] = merged(value, current, name, submitter)
           } else if let base = bases[key] {
             applied.properties[key] = property.merged(

@@ -47,7 +47,7 @@ extension ScopeOrder {
     var budget = WorkBudget.unlimited
     while true {
       if var draft = judgement.advance(&budget, by: submitter, in: self) {
-        draft.effort = budget.effort
+        draft.effort += budget.effort
         return draft
       }
     }

@@ -68,8 +68,8 @@ final class ScopeOrder: ContentHost, ContentMemory {
     var problems: [String] = []
     /// The limit because of which all was rejected after it was judged.
     var exceeded: ServerLimit?
-    /// The number of models that have come and gone, and of those of which rules were asked whether they may. A small change
-    /// set can move any number of them.
+    /// The number of models that the change set has led to, whatever its size: those that have come and gone, those of which
+    /// rules were asked whether they may, and those of collections that were compared with others.
     var effort = 0
 
     /// The replies to keep with the decision: none if the change set has a sequence and each reply accepts a fragment as it is.

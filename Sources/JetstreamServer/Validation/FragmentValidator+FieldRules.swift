@@ -25,6 +25,7 @@ extension FragmentValidator {
     var judgements = 0
     while true {
       let judgement = RuleJudgement(of: self)
+      effort += judgement.effort
       if judgement.problems.isEmpty { return }
       judgements += 1
       for (at, text) in judgement.problems.sorted(by: { $0.key < $1.key }) {
@@ -96,6 +97,8 @@ struct RuleJudgement {
   private(set) var values: [PropertyKey: JSONValue] = [:]
   /// The fragments that change the values of unique properties.
   private(set) var uniqueWrites: [PropertyKey: Int] = [:]
+  /// The number of models of collections that were looked at.
+  var effort = 0
 
   init(of check: FragmentValidator) {
     self.check = check

@@ -27,6 +27,8 @@ struct FragmentValidator {
   /// The numbers of changes of the models, as far as they are looked at. A change set that has few fragments has none.
   private var changeCounts: [UUID: Int] = [:]
   let unknown: UnknownContent
+  /// The number of models that were looked at for unique values.
+  var effort = 0
   /// True if the session may send operations.
   let takesOperations: Bool
   /// The models of the scope that are stored as fragments only, since their classes are unknown.
@@ -35,9 +37,8 @@ struct FragmentValidator {
   var standIns: [UUID: ClassSchema] = [:]
   /// The errors of fragments that are rejected in any case, by their indices.
   private let objections: [Int: WireError]
-  private var walk = Walk.additions
-  /// The index of the fragment at which the walk goes on.
-  private var position = 0
+  /// The walk, and the index of the fragment at which it goes on.
+  private var next = (walk: Walk.additions, position: 0)
 
   /// The links of the fragments to additions, while these are looked at. An object, since most change sets add nothing.
   var links: FragmentLinks?
@@ -75,10 +76,10 @@ struct FragmentValidator {
 
   /// Goes on with the validation. Returns true once it is complete.
   mutating func advance(_ budget: inout WorkBudget) -> Bool {
-    while walk != .none {
-      if walk == .rules, budget.isSpent { return false }
-      let part = budget.take(from: position, of: fragments)
-      switch walk {
+    while next.walk != .none {
+      if next.walk == .rules, budget.isSpent { return false }
+      let part = budget.take(from: next.position, of: fragments)
+      switch next.walk {
       case .additions: checkAdditions(part)
       case .changes: checkChanges(part)
       case .values: checkValues(part)
@@ -89,8 +90,8 @@ struct FragmentValidator {
       case .rules: checkRules()
       case .none: break
       }
-      position = part.upperBound
-      guard walk == .rules || position == fragments.count else { return false }
+      next.position = part.upperBound
+      guard next.walk == .rules || next.position == fragments.count else { return false }
       endWalk()
     }
     return true
@@ -106,25 +107,25 @@ struct FragmentValidator {
     if !objections.isEmpty { takeObjections(all) }
     checkLinks()
     checkRules()
-    walk = .none
+    next.walk = .none
   }
 
   private mutating func endWalk() {
-    position = 0
-    switch walk {
-    case .additions: walk = .changes
+    next.position = 0
+    switch next.walk {
+    case .additions: next.walk = .changes
     case .changes:
       if unknown == .keep { findStandIns() }
-      walk = .values
-    case .values: walk = .objections
-    case .objections: walk = .referrers
+      next.walk = .values
+    case .values: next.walk = .objections
+    case .objections: next.walk = .referrers
     case .referrers:
       if rejectsAdditions { rejectReferrers() }
-      walk = .holders
+      next.walk = .holders
     case .holders:
       if !additions.isEmpty { rejectUnheld() }
-      walk = .rules
-    case .rules, .none: walk = .none
+      next.walk = .rules
+    case .rules, .none: next.walk = .none
     }
   }
 

@@ -9,7 +9,7 @@ import Jetstream
 extension RuleJudgement {
   /// Returns the models that come back, each with the index of the fragment that brings it. Cost: O(n) in the models that
   /// come back and the models that the fragments name.
-  func revivals(with edits: [PropertyKey: Edits]) -> [UUID: Int] {
+  mutating func revivals(with edits: [PropertyKey: Edits]) -> [UUID: Int] {
     var result: [UUID: Int] = [:]
     var open: [(model: any HostedModel, at: Int)] = []
     // The references of models that may come back, as far as fragments write them.
@@ -36,7 +36,7 @@ extension RuleJudgement {
         for uuid in FragmentValidator.inserted(by: entry.operations) { come(uuid, with: at) }
       }
     }
-    // What several bring comes with the first of them.
+    // A model that several fragments bring comes with the first of them.
     open.reverse()
     while let (model, at) = open.popLast() {
       for collection in collections(of: model.uuid) {

@@ -227,12 +227,15 @@ extension RuleJudgement {
   }
 
   /// Returns the models of a collection after the fragments.
-  func members(of collection: PropertyKey, _ edits: Edits, broughtBy reviver: Int?) -> Members {
+  mutating func members(
+    of collection: PropertyKey, _ edits: Edits, broughtBy reviver: Int?
+  ) -> Members {
     let holder = check.earlierModel(collection.uuid)
     let property = holder?.classSchema.properties.first { $0.wireName == collection.name }
     var members = Members(
       property.flatMap { holder?.models(in: $0) } ?? [], broughtBy: reviver)
     for (at, edit) in edits { members.apply(edit, at: at, holder: holder) }
+    effort += members.counts.count
     return members
   }
 

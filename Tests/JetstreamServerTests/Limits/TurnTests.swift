@@ -130,6 +130,40 @@ struct TurnTests {
     #expect(world.server.work.judgements.isEmpty)
   }
 
+  @Test("A session may end while it waits for its turn")
+  func ended() throws {
+    for isHeavy in [true, false] {
+      let eve = RawPeer.joined(world, protocol: 2)
+      let indices = send([removal, isHeavy ? putBack : likes(3), removal], by: eve)
+      #expect(answered(indices, of: eve) == 1)
+      #expect(world.server.endSession(try #require(eve.token), telling: .rejected("Out")))
+      while world.judge() {}
+      #expect(!world.canvas.shapes.contains(box) && world.canvas.likes == 0)
+      #expect(world.server.work.judgements.isEmpty && answered(indices, of: eve) == 1)
+      world.canvas.shapes.append(box)
+      world.scope.flush()
+    }
+  }
+
+  @Test("A whole collection that is compared with another one counts", arguments: [1, 2])
+  func wholes(version: Int) {
+    for _ in 0..<3 { world.canvas.shapes.append(Shape()) }
+    world.scope.flush()
+    let names = world.canvas.shapes.map { JSONValue.string($0.uuid.wireText) }
+    let orders = [names.reversed(), names, names.reversed()].map { order in
+      SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas",
+        properties: ["shapes": .array(order)])
+    }
+    let eve = RawPeer.joined(world, protocol: version)
+    let indices = send(orders, by: eve)
+    for count in 1...3 {
+      #expect(answered(indices, of: eve) == count)
+      #expect(world.judge() == (count < 3))
+    }
+    #expect(world.canvas.shapes.last == box)
+  }
+
   @Test("Small change sets are all handled in the turn in which they come", arguments: [1, 2])
   func small(version: Int) {
     let peer = RawPeer.joined(world, protocol: version)

@@ -70,11 +70,15 @@ struct RevivedUniqueTests {
 
     /// Submits fragments. Returns, for each of them, true if it is accepted.
     func submit(_ fragments: [SyncFragment], version: Int = 2) -> [Bool] {
+      result(of: fragments, version: version).replies.map { $0.error == nil }
+    }
+
+    func result(of fragments: [SyncFragment], version: Int = 2) -> ScopeOrder.Result {
       scope?.sealChanges()
       var submitter = ScopeOrder.Submitter(
         session: 1, proven: host.sequence, rebases: version > 1, missed: .init())
       submitter.usesOperations = version > 1
-      return host.submit(fragments, isAtomic: false, by: submitter).replies.map { $0.error == nil }
+      return host.submit(fragments, isAtomic: false, by: submitter)
     }
 
     func ware(_ uuid: UUID, _ sku: String) -> SyncFragment {
@@ -118,6 +122,17 @@ struct RevivedUniqueTests {
         }.sorted { $0.text < $1.text }
       }
     }
+  }
+
+  @Test(
+    "Models that are looked at count as effort, also if all is rejected",
+    arguments: RuleHosting.allCases)
+  func effort(_ hosting: RuleHosting) {
+    let world = World(hosting)
+    let elsewhere = [world.ware(world.one, "b"), world.insert(world.one, into: "loose")]
+    #expect(world.submit(elsewhere) == [true, true])
+    let result = world.result(of: [world.insert(world.shelf, into: "shelves")])
+    #expect(result.replies.map { $0.error == nil } == [false] && result.effort >= 2)
   }
 
   @Test(
