@@ -66,8 +66,11 @@ struct TurnTests {
       #expect(world.canvas.shapes.contains(box) == (count % 2 == 0))
       #expect(bob.submit([likes(Int64(count))]) == [FragmentReply()])
       #expect(world.canvas.likes == count)
+      // Nothing more is read of it meanwhile.
+      #expect(world.server.rests(on: eve.link.id, isOver: true, now: world.now) > .zero)
       #expect(world.judge())
     }
+    #expect(world.server.rests(on: eve.link.id, isOver: true, now: world.now) == .zero)
     // The last one moves nothing.
     #expect(answered(indices, of: eve) == 5 && world.canvas.likes == 9)
     #expect(!world.judge() && world.server.work.judgements.isEmpty)
