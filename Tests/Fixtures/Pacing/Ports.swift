@@ -5,13 +5,18 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import Synchronization
+
+/// The ports that tests of this process have.
+private let given = Mutex<Set<UInt16>>([])
 
 /// A free port below those that systems give to outgoing connections. A server that is to come back on its port needs
-/// one: another suite's connection may have got the port of an ordinary choice while the server was gone.
+/// one: another suite's connection may have got the port of an ordinary choice while the server was gone. No other test gets
+/// the same.
 public func keptPort() -> UInt16 {
   while true {
     let port = UInt16.random(in: 20_000..<32_000)
-    if isFree(port) { return port }
+    if given.withLock({ $0.insert(port).inserted }), isFree(port) { return port }
   }
 }
 
