@@ -179,12 +179,27 @@ extension StateReader {
       problems.append("\(read.count) models were read, at \(places.count) places")
     }
     if hasReadAll {
+      let due = due
       let unknown = content.unknownModelUUIDs()
       for uuid in state.keys
-      where places[uuid] == nil && !isChanged.contains(uuid) && !unknown.contains(uuid) {
+      where places[uuid] == nil && !due.contains(uuid) && !unknown.contains(uuid) {
         problems.append("the model \(uuid.wireText) was not read")
       }
     }
     return problems.sorted()
+  }
+
+  /// The models that the next copy reads: those that were noted, and those below them that were not read yet. A model that
+  /// moves below one that was read, before its own turn has come, is only found there.
+  private var due: Set<UUID> {
+    var result = isChanged
+    var open = changed
+    while let uuid = open.popLast() {
+      guard let model = content.sharedModel(uuid) else { continue }
+      content.forEachChild(of: model) { child in
+        if places[child] == nil, result.insert(child).inserted { open.append(child) }
+      }
+    }
+    return result
   }
 }

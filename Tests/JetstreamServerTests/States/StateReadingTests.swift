@@ -81,6 +81,29 @@ struct StateReadingTests {
     }
   }
 
+  @Test("A model that moves below one that was read, before its own turn, comes with the copy")
+  func movedBack() {
+    let canvas = Canvas()
+    let (first, last, part) = (Shape(), Shape(), Shape())
+    part.parts.append(Shape())
+    last.parts.append(part)
+    canvas.shapes = [first, last]
+    let scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
+    scope.flush()
+    var reader = StateReader(ModelContent(scope), root: canvas.uuid, partBytes: 1)
+    // It is full once the first shape was read.
+    #expect(reader.readPart()?.fragments.map(\.uuid) == [canvas.uuid])
+    first.parts.append(part)
+    last.parts.removeAll()
+    scope.flush()
+    for shape in [first, last] { reader.note(shape.uuid) }
+    while reader.readPart() != nil {}
+    #expect(reader.hasReadAll && reader.checkInvariants() == [])
+    let copied = reader.copy(at: 0).parts.flatMap(\.fragments).map(\.uuid)
+    #expect(Set(copied) == Set(scope.fullState().map(\.uuid)) && copied.count == 5)
+    #expect(reader.checkInvariants() == [])
+  }
+
   @Test("The reader gets a state that all agree on", arguments: 1...10 as ClosedRange<UInt64>)
   func agreement(seed: UInt64) {
     world.generator = SeededGenerator(seed: seed)
