@@ -56,9 +56,12 @@ struct JudgementQueue {
     if releasedIDs.insert(ObjectIdentifier(subscription)).inserted { released.append(subscription) }
   }
 
-  /// Returns true if change sets of one of the subscriptions wait for the next turn, and for nothing else.
+  /// True if change sets of some session wait for the next turn, and for nothing else.
+  var hasReleased: Bool { !released.isEmpty }
+
+  /// Returns true if those of one of the subscriptions do.
   func isReleased(anyOf subscriptions: some Sequence<Subscription>) -> Bool {
-    !released.isEmpty && subscriptions.contains { releasedIDs.contains(ObjectIdentifier($0)) }
+    subscriptions.contains { releasedIDs.contains(ObjectIdentifier($0)) }
   }
 
   /// Removes and returns the subscriptions whose turn has come.

@@ -43,8 +43,9 @@ extension ServerEngine {
   /// Returns true if a large change set of the session is being judged, or if change sets of it wait for its next turn.
   private func isJudging(_ session: ServerSession) -> Bool {
     session.traffic.largeSets.removeAll { $0.set?.isOver ?? true }
-    return !session.traffic.largeSets.isEmpty
-      || work.judgements.isReleased(anyOf: session.subscriptions.all)
+    if !session.traffic.largeSets.isEmpty { return true }
+    return work.judgements.hasReleased
+      && work.judgements.isReleased(anyOf: session.subscriptions.all)
   }
 
   /// The time after which a session that waits for a scope's records to be stored is looked at again.

@@ -80,7 +80,10 @@ struct LostMoves {
         }
       }
     }
-    return removes && fragments.contains { check.assignsModels($0) }
+    guard removes else { return false }
+    // A closure would have a copy of the whole check.
+    for fragment in fragments where check.assignsModels(fragment) { return true }
+    return false
   }
 
   var isEmpty: Bool { lost.isEmpty }
