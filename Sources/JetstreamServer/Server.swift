@@ -288,7 +288,8 @@ public final class Server {
   /// Ends all sessions, closes all connections and stops listening. Returns when all sockets of its own and all scopes
   /// that were opened on demand are closed; a scope whose history cannot be written is given up, and ``onDiagnostic``
   /// reports it. An app that is being asked for a scope, and ignores that the task is cancelled, is waited for during
-  /// ``Configuration/scopeOpeningTime``. Sockets that other libraries have accepted are closed in their time. A second call waits for the first.
+  /// ``Configuration/scopeOpeningTime``. Sockets that other libraries have accepted are closed in their time. A second
+  /// call waits for the first.
   public func stop() async {
     // The scopes and the listener are taken away from the server by the first of several calls. The others find nothing
     // to close, so each waits for the one before it.

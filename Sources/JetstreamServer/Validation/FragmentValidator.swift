@@ -52,8 +52,8 @@ struct FragmentValidator {
     var includeNew = false
   }
 
-  /// The number of fragments that may change one model. Clients send one; each takes as long to apply as the collections
-  /// that it changes are large.
+  /// The number of fragments that may change one model. Clients send one or two; each takes as long to apply as the
+  /// collections that it changes are large.
   static let mostChanges = 32
 
   /// The walks over the fragments, in their order.

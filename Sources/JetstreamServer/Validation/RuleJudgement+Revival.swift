@@ -44,7 +44,7 @@ extension RuleJudgement {
         for uuid in members.counts.keys { come(uuid, with: at) }
       }
       for property in model.classSchema.properties where property.kind == .reference {
-        // What a fragment writes is among those above.
+        // The fragment that writes it was looked at above.
         if written.contains(PropertyKey(uuid: model.uuid, name: property.wireName)) { continue }
         for uuid in FragmentValidator.uuids(in: model.currentJSON(of: property)) {
           come(uuid, with: at)

@@ -30,7 +30,7 @@ struct LostRefusalTests {
       (self.history, self.log) = (history, log)
     }
 
-    /// What the next process continues from.
+    /// The history with which the next process goes on.
     var next: ReplicaHistory {
       var next = history
       next.records += log.records
