@@ -113,7 +113,12 @@ extension SimulationConfiguration.Limits {
   fileprivate mutating func drawDecisions(_ random: inout SimulationRandom) {
     if random.chance(0.4) { decisionsPerRecord = random.number(in: 1...8) }
     if random.chance(0.4) { unknownDecisions = decisionsPerRecord + random.number(in: 0...8) }
-    if random.chance(0.3) { unknownDecisionBytes = random.number(in: 200...4_000) }
+    if random.chance(0.3) {
+      let bytes = random.number(in: 200...4_000)
+      // A server that lets a client go because of its decisions, and then forgets them, decides the same ones again for ever.
+      // It keeps several times as many for those that are away.
+      if !mayForget { unknownDecisionBytes = bytes }
+    }
   }
 }
 

@@ -28,8 +28,6 @@ extension Replica {
   func noteDecided(isLarge: @autoclosure () -> Bool) {
     let known = pending.knownNumber
     guard journal.isKept, !journal.isRestoring else { return journal.noteDecided(upTo: known) }
-    let first = min(pending.place(after: journal.recorded), pending.keptCount)
-    let unrecorded = pending[first..<pending.keptCount]
     if let next = unrecorded.first {
       guard isLarge() || known - journal.recorded >= journal.decisionsPerRecord else {
         return journal.noteDecided(upTo: next.number - 1)
@@ -37,6 +35,17 @@ extension Replica {
       keep(.known(unrecorded.compactMap(\.decision)))
     }
     journal.noteDecided(upTo: known)
+  }
+
+  /// Records the decisions that were left to a record of many, since the session has ended. Otherwise a server that keeps no
+  /// more of them would end the next session, too: it tells the client the same ones there.
+  func recordDecisions() {
+    if journal.isKept, !unrecorded.isEmpty { noteDecided(isLarge: true) }
+  }
+
+  /// The change sets whose decisions are kept and have no record.
+  private var unrecorded: PendingQueue.SubSequence {
+    pending[min(pending.place(after: journal.recorded), pending.keptCount)..<pending.keptCount]
   }
 
   /// Keeps the decision about a change set whose sequence is not reached: if the session is lost, the replica still knows

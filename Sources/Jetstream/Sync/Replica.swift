@@ -224,8 +224,10 @@ package final class Replica {
   /// The index of the first message that is held until the scope resumes.
   var firstHeldIndex: Int? { session.held.firstIndex }
 
-  /// Handles the loss of the session: all pending change sets have to be sent again in the next one.
+  /// Handles the loss of the session: all pending change sets have to be sent again in the next one, but for those whose
+  /// decisions are kept.
   func sessionEnded() {
+    recordDecisions()
     session = ReplicaSession()
     schedule.askAgain()
     pending.returnToWaiting()

@@ -338,6 +338,29 @@ struct KeptDecisionTests {
     }
   }
 
+  @Test("Those that were left to a record of many are recorded when the session ends")
+  func sessionEnds() throws {
+    let logged = try Logged()
+    let sync = try editDurably(logged, "one")
+    logged.server.deliver([
+      .scopeSyncReply(
+        ScopeSyncReply(
+          replyTo: try #require(sync?.index),
+          fragmentReplies: [FragmentReply(), FragmentReply()], sequence: 3))
+    ])
+    // The server would have to keep the decision for as long as there are no more.
+    #expect(try editDurably(logged, "two")?.decided == 0)
+    logged.server.close(4097)
+    logged.storeAll()
+    logged.server.advance(by: .seconds(1))
+    logged.server.open()
+    logged.server.receive(
+      .sessionCreateReply(SessionCreateReply(sessionToken: "next", protocol: 2)))
+    #expect(try fetch(logged.server).decided == 1)
+    let next = try Logged(logged.history())
+    #expect(try fetch(next.server).decided == 1)
+  }
+
   @Test("A client sends no more than the server has to keep decisions for while its disk is slow")
   func slowDisk() throws {
     let client = try Logged()
