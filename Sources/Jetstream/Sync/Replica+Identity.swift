@@ -12,7 +12,8 @@ import Foundation
 ///   change sets, although they were reported as durable, does the same: it gets them like those of other clients;
 /// - in a resume point that decides one whose checksum differs. If two copies are connected at the same time, both may
 ///   give a number before either hears of the other, and the session may be lost together with the reply.
-///   That is not found out once the other copy has said that it knows the decision, which the server forgets then.
+///   That is not found out once the other copy has said that it knows the decisions of dozens more: the server keeps
+///   the checksums of the last ones only.
 ///
 /// A server recognizes a change set by identity and number, so one that is on its way, or whose decision the replica
 /// does not know, must not be sent under another identity: it would be applied twice. So the replicas of other scopes

@@ -65,9 +65,10 @@ extension ScopeHistory {
       var json: JSONObject = [
         "client": .string(uuid.uuidString.lowercased()),
         "seen": .integer(Int64(client.seenAt)),
-        "decided": .integer(Int64(client.decided)), "checksum": .integer(Int64(client.checksum)),
+        "decided": .integer(Int64(client.decided)),
         "decisions": .array(client.decisions.map(\.json)),
       ]
+      if !client.traces.isEmpty { json["known"] = .array(client.traces.map(\.json)) }
       if client.isEmptied { json["forgotten"] = true }
       result.append(RecordContent(.client, Array(JSONValue.object(json).text.utf8)))
     }
@@ -156,12 +157,16 @@ extension ScopeHistory {
       throw .invalid(field: "client", problem: "should be a UUID")
     }
     guard case .integer(let decided)? = object["decided"] else { throw .missing(field: "decided") }
-    guard case .integer(let number)? = object["checksum"], let checksum = UInt32(exactly: number)
-    else { throw .invalid(field: "checksum", problem: "should be a number of 32 bits") }
     guard case .array(let elements)? = object["decisions"] else {
       throw .missing(field: "decisions")
     }
-    var client = ScopeHistory.Client(decided: Int(decided), checksum: checksum, decisions: [])
+    // Older logs have none.
+    guard case .array(let known) = object["known"] ?? [] else {
+      throw .invalid(field: "known", problem: "should be an array")
+    }
+    var traces: [ScopeHistory.Client.Trace] = []
+    for element in known { traces.append(try ScopeHistory.Client.Trace(json: element)) }
+    var client = ScopeHistory.Client(decided: Int(decided), traces: traces)
     for element in elements {
       client.append(try ScopeStanding.Decision(json: element))
     }
@@ -171,6 +176,15 @@ extension ScopeHistory {
     client.isEmptied = object["forgotten"] == true
     return (uuid, client)
   }
+}
+
+extension ScopeHistory.Client.Trace {
+  /// Reads a trace as ``json`` writes it: as a decision without answers.
+  fileprivate init(json: JSONValue) throws(FragmentError) {
+    self.init(try ScopeStanding.Decision(json: json))
+  }
+
+  fileprivate var json: JSONValue { ScopeStanding.Decision(self).json }
 }
 
 extension FragmentLog {

@@ -64,46 +64,6 @@ package struct ScopeRecord: Sendable, Hashable {
 
 /// The result of all records of a scope up to one of them, and the records after it.
 package struct ScopeHistory: Sendable, Equatable {
-  /// The decisions on one client's change sets.
-  package struct Client: Sendable, Hashable {
-    /// The highest number of a decided change set.
-    package var decided: Int
-    /// The checksum of the change set with that number; 0 if it is not known.
-    package var checksum: UInt32
-    /// The decisions that the client may not know yet.
-    package private(set) var decisions: [ScopeStanding.Decision]
-    /// The approximate size in memory of all ``decisions``, in bytes.
-    package private(set) var bytes: Int
-    /// The scope's sequence when the client was last seen.
-    package var seenAt = 0
-    /// True if the decisions were forgotten, since all clients together had too many. The client is told so when it comes
-    /// back.
-    package var isEmptied = false
-    /// The number up to which the client has said that it knows the decisions; 0 after the server was started.
-    var known = 0
-
-    /// Makes the decisions on one client's change sets.
-    package init(decided: Int, checksum: UInt32, decisions: [ScopeStanding.Decision]) {
-      self.decided = decided
-      self.checksum = checksum
-      self.decisions = decisions
-      bytes = decisions.reduce(0) { $0 + $1.roughSize }
-    }
-
-    /// Appends the decision on the next change set.
-    mutating func append(_ decision: ScopeStanding.Decision) {
-      decisions.append(decision)
-      bytes += decision.roughSize
-    }
-
-    /// Removes the first `count` decisions.
-    mutating func removeFirst(_ count: Int) {
-      // By places and no slice, which would make the array that is about to change a copy.
-      for at in 0..<count { bytes -= decisions[at].roughSize }
-      decisions.removeFirst(count)
-    }
-  }
-
   /// The epoch of the history.
   package var epoch: String
   /// The sequence of ``state``.
@@ -221,14 +181,9 @@ extension ScopeRecord {
   }
 }
 
-extension ScopeStanding.Decision {
-  /// The approximate size of the decision in memory, in bytes.
-  var roughSize: Int { 150 + FragmentReply.roughSize(fragmentReplies, outcome) }
-}
-
 extension FragmentReply {
   /// The approximate size of replies and an outcome in memory, in bytes.
-  fileprivate static func roughSize(_ replies: [FragmentReply], _ outcome: CallOutcome?) -> Int {
+  static func roughSize(_ replies: [FragmentReply], _ outcome: CallOutcome?) -> Int {
     replies.reduce(outcome?.roughSize ?? 0) { $0 + 64 + $1.roughSize }
   }
 }

@@ -38,7 +38,7 @@ struct ClientTable {
   /// than `most`.
   func hasRoom(for client: UUID, below most: Int?) -> Bool {
     guard let most, let known = byID[client] else { return true }
-    return known.unknownBytes < most
+    return known.bytes < most
   }
 
   /// Records the decision on a client's change set.
@@ -61,7 +61,7 @@ struct ClientTable {
   mutating func remember(
     _ client: UUID, decidedUpTo last: Int, _ decisions: [ScopeStanding.Decision]
   ) {
-    let recovered = ScopeHistory.Client(decided: last, checksum: 0, decisions: decisions)
+    let recovered = ScopeHistory.Client(decided: last, decisions: decisions)
     addedBytes += recovered.bytes
     byID[client] = recovered
   }
@@ -69,7 +69,7 @@ struct ClientTable {
   /// Notes that a client has left the scope, or has no session any more: its decisions count among those of all others.
   mutating func left(_ client: UUID) { addedBytes += byID[client]?.bytes ?? 0 }
 
-  /// Drops the decisions that a client knows: those on its change sets up to `number`.
+  /// Drops the decisions that a client knows, those on its change sets up to `number`, but for the traces of the last ones.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {
     byID[client]?.forget(upTo: number)
   }
@@ -134,13 +134,13 @@ extension ScopeHistory.Client {
   enum Verdict {
     case new
     case decided(ScopeStanding.Decision)
-    /// The number stands for another change set, or for one whose decision the client already knew: the client or the
-    /// server was restored from an older copy.
+    /// The number stands for another change set, or for one whose decision the client has known for long: the client or
+    /// the server was restored from an older copy.
     case contradiction
   }
 
   /// The decisions on the change sets of a client that the table does not have.
-  static var unknown: Self { Self(decided: 0, checksum: 0, decisions: []) }
+  static var unknown: Self { Self(decided: 0) }
 
   /// Returns the entry of a client whose decisions were forgotten.
   fileprivate static func emptied(seenAt: Int) -> Self {
@@ -152,9 +152,7 @@ extension ScopeHistory.Client {
   /// Returns whether a received change set is new, was decided before, or contradicts an earlier decision.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {
     if number > decided { return .new }
-    if number == decided, self.checksum != 0, checksum != self.checksum { return .contradiction }
-    guard let known = decisions.first(where: { $0.number == number }),
-      known.checksum.map({ $0 == checksum }) ?? true
+    guard let known = decision(on: number), known.checksum.map({ $0 == checksum }) ?? true
     else { return .contradiction }
     return .decided(known)
   }
@@ -170,40 +168,10 @@ extension ScopeHistory.Client {
     self.seenAt = seenAt
     isEmptied = false
     decided = decision.number
-    checksum = decision.checksum
     append(
       .init(
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence,
         outcome: decision.outcome, checksum: decision.checksum))
     return bytes - before
-  }
-
-  /// The size above which not even the last decision is kept, once the client knows it.
-  private static let largeSize = 4096
-
-  /// Drops the decisions that the client knows: those up to `number`. The last decision is kept, to detect a number
-  /// that is used twice, unless it is large.
-  mutating func forget(upTo number: Int) {
-    known = max(known, number)
-    let last = min(number, decided - 1)
-    let count = decisions.firstIndex { $0.number > last } ?? decisions.count
-    if count > 0 { removeFirst(count) }
-    if number >= decided, bytes > Self.largeSize { removeFirst(decisions.count) }
-  }
-
-  /// The size of the decisions that the client does not know.
-  fileprivate var unknownBytes: Int {
-    guard let first = decisions.first, first.number <= known else { return bytes }
-    return bytes - first.roughSize
-  }
-
-  /// Returns the decisions on change sets with numbers above `number`, up to `last`, in order. Mostly that is all or none,
-  /// which takes no copy: many fetches may be answered at once.
-  func unknown(after number: Int, upTo last: Int = .max) -> [ScopeStanding.Decision] {
-    guard let first = decisions.first?.number, let newest = decisions.last?.number,
-      newest > number
-    else { return [] }
-    if first > number, newest <= last { return decisions }
-    return decisions.filter { $0.number > number && $0.number <= last }
   }
 }

@@ -34,9 +34,9 @@ struct Draw: Procedure {
 }
 
 extension RawPeer {
-  func fetch(as client: UUID?, _ name: String = "Canvas") {
+  func fetch(as client: UUID?, _ name: String = "Canvas", decided: Int? = nil) {
     var fetch = ScopeFetch(name: name)
-    fetch.client = client
+    (fetch.client, fetch.decided) = (client, decided)
     send(stamp(.scopeFetch(fetch)))
   }
 

@@ -168,7 +168,7 @@ struct ForgottenDecisionTests {
   @Test("Lists of all decisions that a client does not know share their memory")
   func shared() {
     let client = ScopeHistory.Client(
-      decided: 3, checksum: 0,
+      decided: 3,
       decisions: (1...3).map { .init(number: $0, fragmentReplies: [], sequence: $0) })
     let lists = (0..<2).map { _ in client.unknown(after: 0) }
     let places = lists.map { list in list.withUnsafeBufferPointer { $0.baseAddress } }
@@ -176,6 +176,37 @@ struct ForgottenDecisionTests {
     #expect(client.unknown(after: 1).map(\.number) == [2, 3])
     #expect(client.unknown(after: 0, upTo: 2).map(\.number) == [1, 2])
     #expect(client.unknown(after: 3).isEmpty && client.unknown(after: 2, upTo: 2).isEmpty)
+  }
+
+  @Test("Of the decisions that a client knows, the last ones leave a trace")
+  func traces() {
+    let kept = ScopeHistory.Client.tracesKept
+    let outcome = FragmentReply(error: .rejected("no"))
+    var client = ScopeHistory.Client(decided: 0)
+    // Numbers have gaps: a client rejects some change sets itself.
+    for number in (1...5 * kept).map({ 2 * $0 }) {
+      client.decided = number
+      client.append(
+        .init(
+          number: number, fragmentReplies: [outcome], sequence: number % 4 == 0 ? number : nil,
+          checksum: UInt32(number)))
+      if number % 3 == 0 { client.forget(upTo: number) }
+      #expect(client.traces.count <= 2 * kept)
+    }
+    client.forget(upTo: client.decided)
+    #expect(client.decisions.isEmpty && client.bytes == 0)
+    let first = 2 * (4 * kept + 1)
+    let traces = client.unknown(after: first - 1)
+    #expect(traces.map(\.number) == Array(stride(from: first, through: 10 * kept, by: 2)))
+    #expect(traces.allSatisfy { $0.checksum == UInt32($0.number) && $0.fragmentReplies.isEmpty })
+    #expect(traces.allSatisfy { ($0.sequence != nil) == ($0.number % 4 == 0) })
+    #expect(client.decision(on: first)?.checksum == UInt32(first))
+    #expect(client.decision(on: first + 1) == nil && client.decision(on: 2) == nil)
+    // Many at once leave no more.
+    var other = ScopeHistory.Client(decided: 1000)
+    for number in 1...1000 { other.append(.init(number: number, fragmentReplies: [])) }
+    other.forget(upTo: 999)
+    #expect(other.unknown(after: 0).map(\.number) == Array(1000 - kept...1000))
   }
 
   @Test("A fetch that waits for the log is answered with the decisions that were made before it")

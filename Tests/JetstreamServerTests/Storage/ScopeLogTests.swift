@@ -22,7 +22,14 @@ struct ScopeLogTests {
       state: [
         SyncFragment(.change, uuid: root, className: "Canvas", properties: ["name": "a"])
       ],
-      clients: [client: .init(decided: 3, checksum: 0xFFFF_FFFF, decisions: [decision])])
+      clients: [
+        client: .init(
+          decided: 3, decisions: [decision],
+          traces: [
+            .init(number: 1, sequence: nil, checksum: 0xFFFF_FFFF),
+            .init(number: 2, sequence: 5, checksum: nil),
+          ])
+      ])
   }
 
   @Test("What is appended behind a snapshot is read again, and so is the snapshot")

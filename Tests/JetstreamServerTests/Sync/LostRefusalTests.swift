@@ -62,9 +62,19 @@ struct LostRefusalTests {
     let peer = RawPeer(world)
     #expect(peer.createSession() == nil)
     peer.fetch(as: identity, name)
-    var fragment = SyncFragment(.change, uuid: root.uuid, className: "Canvas", properties: [:])
-    fragment.operations["likes"] = [.add(10)]
-    peer.submit([fragment], number: 1)
+    peer.submit([adding(10, to: root)], number: 1)
+  }
+
+  private func standing(of peer: RawPeer) -> ScopeStanding? {
+    peer.messages.lazy.compactMap {
+      if case .scopeFetchReply(let reply) = $0 { reply.standing } else { nil }
+    }.first
+  }
+
+  private func adding(_ likes: Int64, to model: ModelObject) -> SyncFragment {
+    var fragment = SyncFragment(.change, uuid: model.uuid, className: "Canvas", properties: [:])
+    fragment.operations["likes"] = [.add(likes)]
+    return fragment
   }
 
   @Test("A client that has not given the last number of its own takes another identity first")
@@ -176,6 +186,61 @@ struct LostRefusalTests {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
+  @Test(
+    "So is that of a copy whose process ends, while the other one goes on and knows its decisions",
+    arguments: [1, 2, 60])
+  func known(numbers: Int) throws {
+    let client = world.addClient()
+    let kept = try Kept(client.scope, of: client, history(identity, world.canvas))
+    client.engine.connect(params: [:], now: world.now)
+    pass(kept)
+    let link = try #require(client.link)
+    client.wantsOnline = false
+    world.cut(link)
+    kept.edit()
+    let history = kept.next
+    client.engine.close()
+    let peer = RawPeer(world)
+    #expect(peer.createSession() == nil)
+    peer.fetch(as: identity)
+    for number in 1...numbers {
+      var sync = ScopeSync(
+        scopeIndex: peer.scopeIndex, fragments: [adding(1, to: world.canvas)])
+      (sync.number, sync.decided) = (number, number - 1)
+      peer.send(peer.stamp(.scopeSync(sync)))
+    }
+    peer.fetch(as: identity, decided: numbers)
+    try resume(history, likes: Int64(100 + numbers))
+  }
+
+  @Test("A process that comes back learns what another one knows to be accepted, or rejected")
+  func rejectedElsewhere() throws {
+    let missing = Canvas()
+    let peer = RawPeer(world)
+    #expect(peer.createSession() == nil)
+    peer.fetch(as: identity)
+    peer.submit([adding(1, to: world.canvas)], number: 1)
+    peer.submit([adding(1, to: missing)], number: 2)
+    peer.fetch(as: identity, decided: 2)
+
+    let copy = RawPeer(world)
+    #expect(copy.createSession() == nil)
+    copy.fetch(as: identity, decided: 0)
+    let decisions = try #require(standing(of: copy)).decisions
+    #expect(decisions.map(\.number) == [1, 2] && decisions.map(\.sequence) == [1, nil])
+    #expect(decisions.allSatisfy { $0.checksum != nil && $0.fragmentReplies.isEmpty })
+    let replies = [
+      copy.submit([adding(1, to: world.canvas)], number: 1),
+      copy.submit([adding(1, to: missing)], number: 2),
+      copy.submit([adding(2, to: missing)], number: 2),
+    ].map { copy.replies(to: $0) }
+    #expect(
+      replies.map { $0?.map(\.error?.type) } == [
+        [nil], [WireError.reasonForgotten.type], [WireError.setNumberReused(2).type],
+      ])
+    #expect(world.canvas.likes == 1)
+  }
+
   /// Delivers what a client has sent, and cuts its connection before it hears anything.
   private func arrive(_ client: WorldClient) throws {
     let link = try #require(client.link)
@@ -189,12 +254,18 @@ struct LostRefusalTests {
     try arrive(client)
     let history = kept.next
     client.engine.close()
+    try resume(history, likes: 110)
+  }
+
+  /// Lets a process continue with a history whose pending change set the server does not know, although it has decided
+  /// another one with its number.
+  private func resume(_ history: ReplicaHistory, likes: Int64) throws {
     let next = world.addClient()
     let restored = try Kept(next.scope, of: next, history)
     #expect(restored.canvas.likes >= 100)
     next.engine.connect(params: [:], now: world.now)
     pass(restored)
-    #expect(world.canvas.likes == 110 && next.engine.pendingCount == 0)
+    #expect(world.canvas.likes == likes && next.engine.pendingCount == 0)
     #expect(restored.replica.request.clientID != identity)
     #expect(next.scope.canonicalJSON == world.scope.canonicalJSON)
     #expect(next.engine.checkInvariants() == [] && world.server.checkInvariants() == [])

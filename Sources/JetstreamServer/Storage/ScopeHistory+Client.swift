@@ -1,0 +1,110 @@
+import Foundation
+import Jetstream
+
+extension ScopeHistory {
+  /// The decisions on one client's change sets.
+  package struct Client: Sendable, Hashable {
+    /// The remains of a decision that the client knows: they tell a copy of the client what was decided under a number, and
+    /// whether that was about its own change set.
+    package struct Trace: Sendable, Hashable {
+      /// The number of the change set.
+      package var number: Int
+      /// The sequence of the change set; nil if no part of it had an effect.
+      package var sequence: Int?
+      /// The checksum of the change set; nil if it is not known.
+      package var checksum: UInt32?
+
+      /// Makes a trace.
+      package init(number: Int, sequence: Int?, checksum: UInt32?) {
+        (self.number, self.sequence, self.checksum) = (number, sequence, checksum)
+      }
+    }
+
+    /// The number of traces that are kept, at least: a client mostly has fewer change sets to send than that when another
+    /// one is made from its disk, or after that.
+    static let tracesKept = 64
+
+    /// The highest number of a decided change set.
+    package var decided: Int
+    /// The decisions that the client may not know yet.
+    package private(set) var decisions: [ScopeStanding.Decision]
+    /// The traces of the decisions before those, in the order of their numbers.
+    package private(set) var traces: [Trace]
+    /// The approximate size in memory of all ``decisions``, in bytes.
+    package private(set) var bytes: Int
+    /// The scope's sequence when the client was last seen.
+    package var seenAt = 0
+    /// True if the decisions were forgotten, since all clients together had too many. The client is told so when it comes
+    /// back.
+    package var isEmptied = false
+
+    /// Makes the decisions on one client's change sets.
+    package init(
+      decided: Int, decisions: [ScopeStanding.Decision] = [], traces: [Trace] = []
+    ) {
+      self.decided = decided
+      self.decisions = decisions
+      self.traces = traces
+      bytes = decisions.reduce(0) { $0 + $1.roughSize }
+    }
+
+    /// Appends the decision on the next change set.
+    mutating func append(_ decision: ScopeStanding.Decision) {
+      decisions.append(decision)
+      bytes += decision.roughSize
+    }
+
+    /// Drops the decisions that the client knows, those up to `number`, but for their traces.
+    mutating func forget(upTo number: Int) {
+      let count = decisions.firstIndex { $0.number > number } ?? decisions.count
+      if count == 0 { return }
+      // By places and no slice, which would make the array that is about to change a copy.
+      for at in 0..<count { bytes -= decisions[at].roughSize }
+      for at in max(count - Self.tracesKept, 0)..<count { traces.append(Trace(decisions[at])) }
+      decisions.removeFirst(count)
+      // Half of them at a time: mostly a decision is known before the next one is made.
+      if traces.count > 2 * Self.tracesKept {
+        traces.removeFirst(traces.count - Self.tracesKept)
+      }
+    }
+
+    /// Returns the decision on the change set with a number, or what is left of it; nil for none.
+    func decision(on number: Int) -> ScopeStanding.Decision? {
+      decisions.first { $0.number == number }
+        ?? traces.last { $0.number == number }.map { ScopeStanding.Decision($0) }
+    }
+
+    /// Returns the decisions on change sets with numbers above `number`, up to `last`, in order, and what is left of those
+    /// that the client has said it knows. Mostly that is all decisions or none, which takes no copy: many fetches may be
+    /// answered at once.
+    func unknown(after number: Int, upTo last: Int = .max) -> [ScopeStanding.Decision] {
+      let known = traces.filter { $0.number > number && $0.number <= last }
+      guard known.isEmpty else {
+        return known.map { ScopeStanding.Decision($0) } + decisions.filter { $0.number <= last }
+      }
+      guard let first = decisions.first?.number, let newest = decisions.last?.number,
+        newest > number
+      else { return [] }
+      if first > number, newest <= last { return decisions }
+      return decisions.filter { $0.number > number && $0.number <= last }
+    }
+  }
+}
+
+extension ScopeHistory.Client.Trace {
+  init(_ decision: ScopeStanding.Decision) {
+    self.init(
+      number: decision.number, sequence: decision.sequence, checksum: decision.checksum)
+  }
+}
+
+extension ScopeStanding.Decision {
+  init(_ trace: ScopeHistory.Client.Trace) {
+    self.init(
+      number: trace.number, fragmentReplies: [], sequence: trace.sequence,
+      checksum: trace.checksum)
+  }
+
+  /// The approximate size of the decision in memory, in bytes.
+  var roughSize: Int { 150 + FragmentReply.roughSize(fragmentReplies, outcome) }
+}
