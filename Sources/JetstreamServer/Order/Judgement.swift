@@ -31,19 +31,26 @@ struct Judgement {
 
   /// Begins to judge a submission, with the reviews of the app.
   ///
-  /// - Parameter objections: the errors of fragments that are rejected in any case.
+  /// - Parameters:
+  ///   - objections: the errors of fragments that are rejected in any case.
+  ///   - first: the errors and problems that the first round has found, if it is over. Then there are no reviews.
   init(
     of submitted: [SyncFragment], isAtomic: Bool, by submitter: ScopeOrder.Submitter,
-    in order: ScopeOrder, objections: [Int: WireError] = [:]
+    in order: ScopeOrder, objections: [Int: WireError] = [:],
+    after first: (errors: [Int: WireError], problems: [String])? = nil
   ) {
     self.isAtomic = isAtomic
     (fragments, self.objections) = (submitted, objections)
+    if let first {
+      problems = first.problems
+      endRound(first.errors)
+      return
+    }
     guard let book = order.policy.rules else { return }
-    // Looks at it where it stands: a session is large, and a copy of it is retained field by field.
-    if case .none = submitter.info {
+    guard !book.rules.reviews.isEmpty else { return }
+    guard let session = submitter.info else {
       preconditionFailure("A submission in a scope with rules names its session.")
     }
-    guard !book.rules.reviews.isEmpty, let session = submitter.info else { return }
     var proposed = ProposedChangeSet(submitted, isAtomic: isAtomic, of: session)
     problems = Self.review(&proposed, book)
     fragments = proposed.fragments
@@ -52,7 +59,6 @@ struct Judgement {
   }
 
   /// Goes on, in the order and for the submitter with which it has begun. Returns the draft once all is judged.
-  @inline(__always)
   mutating func advance(
     _ budget: inout WorkBudget, by submitter: ScopeOrder.Submitter, in order: ScopeOrder
   ) -> ScopeOrder.Draft? {
@@ -63,7 +69,7 @@ struct Judgement {
           !found!.effective.isEmpty
         else { return take() }
         if budget.isSpent { return nil }
-        search = ObjectionSearch(in: found!, by: submitter.info!, book, order: order)
+        search = ObjectionSearch(in: found!, by: submitter, book, order: order)
       }
       // Taken out and put back: it is large, and a copy of it is retained field by field.
       var search = self.search.take()!
@@ -71,20 +77,21 @@ struct Judgement {
         self.search = search
         return nil
       }
-      if let problem = search.problem {
-        problems.append(problem)
-        found!.problems = problems
-      }
-      let errors = search.errors
-      if errors.isEmpty { return take() }
-      _ = take()
-      objections.merge(errors) { first, _ in first }
-      rounds += 1
+      if let problem = search.problem { problems.append(problem) }
+      found!.problems = problems
+      endRound(search.errors)
+      let draft = take()
+      if search.errors.isEmpty { return draft }
       guard rounds == Self.mostRounds else { continue }
       for at in fragments.indices where objections[at] == nil {
         objections[at] = .rejected("Too much of the change set was rejected")
       }
     }
+  }
+
+  private mutating func endRound(_ errors: [Int: WireError]) {
+    objections.merge(errors) { first, _ in first }
+    rounds += 1
   }
 
   /// Begins again, with what was found so far.
@@ -99,7 +106,6 @@ struct Judgement {
   }
 
   /// Checks and merges the fragments that are not objected to so far. Returns true once that is done.
-  @inline(__always)
   private mutating func check(
     _ budget: inout WorkBudget, by submitter: ScopeOrder.Submitter, in order: ScopeOrder
   ) -> Bool {

@@ -7,7 +7,7 @@ struct ObjectionSearch {
   private(set) var errors: [Int: WireError] = [:]
   private let book: RuleBook
   private let scope: TentativeScope
-  /// Nil as long as the scope is being read.
+  /// Nil as long as the scope is being read, and if each write is a difference of its own.
   private var differences: Differences?
   private var question: ScopeRules.Question
   /// The positions of the draft's fragments in the submission.
@@ -15,19 +15,28 @@ struct ObjectionSearch {
   /// The models whose additions are denied.
   private var denied: Set<UUID> = []
   private var walk = Walk.creations
-  /// The index of the difference at which the walk goes on.
+  /// The index of the difference at which the walk goes on; of the model, in a walk over values.
   private var position = 0
   private var areFound = false
 
   /// The walks over the differences, in their order. The denied additions come first: what refers to one is rejected as its
   /// consequence, and not for a reason of its own.
-  private enum Walk { case creations, changes, departures, departuresBelow, none }
+  ///
+  /// Mostly a change set only gives values to models that stay: then there is one walk over these.
+  private enum Walk { case values, creations, changes, departures, departuresBelow, none }
 
   /// Makes a search that has not begun; see ``advance(_:)``.
-  init(in draft: ScopeOrder.Draft, by session: SessionInfo, _ book: RuleBook, order: ScopeOrder) {
+  init(
+    in draft: ScopeOrder.Draft, by submitter: ScopeOrder.Submitter, _ book: RuleBook,
+    order: ScopeOrder
+  ) {
+    // Looks at it where it stands: a session is large, and a copy of it is retained field by field.
+    if case .none = submitter.info {
+      preconditionFailure("A submission in a scope with rules names its session.")
+    }
     self.book = book
     scope = TentativeScope(of: draft.effective, in: order.content, memory: order)
-    question = ScopeRules.Question(by: session, in: scope)
+    question = ScopeRules.Question(by: submitter.info!, in: scope)
     positions = draft.positions
   }
 
@@ -35,6 +44,10 @@ struct ObjectionSearch {
   private mutating func find(_ budget: inout WorkBudget) -> Bool {
     if differences == nil {
       guard scope.read(&budget) else { return false }
+      if scope.writesOnlyValues {
+        (walk, areFound) = (.values, true)
+        return true
+      }
       differences = Differences(in: scope)
     }
     guard differences!.find(&budget) else { return false }
@@ -50,12 +63,28 @@ struct ObjectionSearch {
     return true
   }
 
+  private mutating func judgeValues(_ budget: inout WorkBudget) -> Bool {
+    while position < scope.writtenCount {
+      if budget.isSpent { return false }
+      let model = scope.written(at: position)
+      _ = budget.take(from: 0, to: model.writeCount)
+      for place in 0..<model.writeCount where model.changesValue(at: place) {
+        judge(Difference(updating: model, at: place))
+      }
+      position += 1
+    }
+    walk = .none
+    return true
+  }
+
   /// The reason for which a rule could not decide, for the operator.
   var problem: String? { scope.misreading }
 
   /// Goes on with the search. Returns true once it has come to its end.
   mutating func advance(_ budget: inout WorkBudget) -> Bool {
     guard areFound || find(&budget) else { return false }
+    if walk == .values { return judgeValues(&budget) }
+    if walk == .none { return true }
     // An array of its own: the search goes on below, and each difference would be copied on its way into the judgement.
     let all = differences!.all
     while walk != .none {
@@ -65,7 +94,7 @@ struct ObjectionSearch {
       case .changes:
         for index in part where !isConsequence(all[index]) { judge(all[index]) }
       case .departuresBelow: return judgeDepartures(&budget)
-      case .none: break
+      case .values, .none: break
       }
       position = part.upperBound
       guard position == end else { return false }
@@ -79,7 +108,7 @@ struct ObjectionSearch {
     case .creations: differences!.all.count
     case .changes: differences!.firstDeparture
     case .departures: differences!.firstCreation
-    case .departuresBelow, .none: position
+    case .departuresBelow, .values, .none: position
     }
   }
 
@@ -89,7 +118,7 @@ struct ObjectionSearch {
     // Without the fragments that are rejected by now, other models may leave: those are judged in the next round.
     case .changes: walk = errors.isEmpty ? .departures : .none
     case .departures: walk = .departuresBelow
-    case .departuresBelow, .none: walk = .none
+    case .departuresBelow, .values, .none: walk = .none
     }
   }
 

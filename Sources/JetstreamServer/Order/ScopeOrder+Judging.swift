@@ -21,12 +21,34 @@ extension ScopeOrder {
     of fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter,
     objections: [Int: WireError] = [:]
   ) -> Draft {
-    if policy.rules == nil {
-      return draft(of: fragments, isAtomic: isAtomic, by: submitter, objections: objections)
+    if let book = policy.rules, !book.rules.reviews.isEmpty {
+      let judgement = Judgement(
+        of: fragments, isAtomic: isAtomic, by: submitter, in: self, objections: objections)
+      return rest(of: judgement, by: submitter)
     }
-    let judgement = Judgement(
-      of: fragments, isAtomic: isAtomic, by: submitter, in: self, objections: objections)
-    return rest(of: judgement, by: submitter)
+    var draft = draft(of: fragments, isAtomic: isAtomic, by: submitter, objections: objections)
+    // Mostly rules object to nothing: then there was no need of a judgement that could be left and continued.
+    let denied = judge(&draft, by: submitter)
+    if !denied.isEmpty {
+      let judgement = Judgement(
+        of: fragments, isAtomic: isAtomic, by: submitter, in: self, objections: objections,
+        after: (denied, draft.problems))
+      let effort = draft.effort
+      draft = rest(of: judgement, by: submitter)
+      draft.effort += effort
+    }
+    return draft
+  }
+
+  /// Asks the rules about a draft. Returns the errors of the fragments to which they object, by their positions.
+  private func judge(_ draft: inout Draft, by submitter: Submitter) -> [Int: WireError] {
+    guard let book = policy.rules, !draft.isRejected, !draft.effective.isEmpty else { return [:] }
+    var search = ObjectionSearch(in: draft, by: submitter, book, order: self)
+    var budget = WorkBudget.unlimited
+    _ = search.advance(&budget)
+    draft.effort += budget.effort
+    if let problem = search.problem { draft.problems.append(problem) }
+    return search.errors
   }
 
   /// The state of a scope that change sets alone change. As long as two are equal, each judgement finds the same again.

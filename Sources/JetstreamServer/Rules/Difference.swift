@@ -22,3 +22,12 @@ struct Difference {
   /// The fragments that make the difference.
   let fragments: FragmentIndices
 }
+
+extension Difference {
+  /// Makes the difference of a value that a write at a place of a model changes.
+  init(updating model: TentativeModel, at place: Int) {
+    self.init(
+      kind: .updated(model.property(at: place)), model: model,
+      fragments: model.fragments(at: place))
+  }
+}

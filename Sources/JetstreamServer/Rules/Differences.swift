@@ -117,11 +117,7 @@ struct Differences {
     switch property.kind {
     case .plain:
       if model.current == nil { return }
-      let (old, new) = (model.oldValue(of: property), model.newValue(at: place))
-      if Self.areSame(old, new, as: property) { return }
-      all.append(
-        Difference(
-          kind: .updated(property), model: model, fragments: model.fragments(at: place)))
+      if model.changesValue(at: place) { all.append(Difference(updating: model, at: place)) }
     case .reference:
       let write = model.write(at: place)
       let old = model.isShared ? model.oldValue(of: property) : .null
@@ -146,17 +142,6 @@ struct Differences {
       if model.isShared { noteCollection(model.write(at: place), at: place, of: model) }
     case .dictionary: return
     }
-  }
-
-  /// Returns true if two values of a plain property, as its type writes them, are the same.
-  private static func areSame(
-    _ old: JSONValue, _ new: JSONValue, as property: PropertySchema
-  ) -> Bool {
-    // Whole numbers are written in one way only.
-    if property.counterRange != nil, case (.integer(let old), .integer(let new)) = (old, new) {
-      return old == new
-    }
-    return property.areSame(old, new)
   }
 
   private mutating func noteCollection(

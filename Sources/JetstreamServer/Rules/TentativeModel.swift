@@ -209,6 +209,25 @@ final class TentativeModel {
     return value
   }
 
+  /// Returns true if the write at a place changes a value without models, as its type writes it.
+  func changesValue(at place: Int) -> Bool {
+    let property = property(at: place)
+    let (old, new) = (oldValue(of: property), newValue(at: place))
+    // Whole numbers are written in one way only.
+    if property.counterRange != nil, case (.integer(let old), .integer(let new)) = (old, new) {
+      return old != new
+    }
+    return !property.areSame(old, new)
+  }
+
+  /// True if the model is one of the scope, and is given nothing but values without models.
+  var getsOnlyValues: Bool {
+    guard isShared, addition == nil else { return false }
+    return (0..<writeCount).allSatisfy { place in
+      if case .plain = property(at: place).kind { true } else { false }
+    }
+  }
+
   private static func value(
     of property: PropertySchema, after operations: [PropertyOperation], on start: JSONValue
   ) -> JSONValue {

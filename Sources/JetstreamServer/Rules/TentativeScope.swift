@@ -50,6 +50,11 @@ final class TentativeScope {
   /// True once all fragments were read.
   var hasRead: Bool { readCount == 2 * fragments.count }
 
+  /// True if models of the scope are given values, and nothing else is done: then no model comes, moves or leaves.
+  var writesOnlyValues: Bool {
+    unknown.isEmpty && (0..<writtenCount).allSatisfy { models[$0].getsOnlyValues }
+  }
+
   private func take(_ index: Int, of fragments: [SyncFragment]) {
     guard let model = self[fragments[index].uuid] ?? made(by: fragments[index]) else {
       return unknown.append(index)
