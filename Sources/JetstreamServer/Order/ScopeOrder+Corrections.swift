@@ -51,7 +51,7 @@ extension ScopeOrder {
     }
     let models = passage.arrived
       .filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
-      .sorted { $0.uuid < $1.uuid }
+      .sorted(byUUID: \.uuid)
     let returned = passage.returned.subtracting(added).sorted()
     return (models, returned.compactMap { content.unknownModel($0) })
   }

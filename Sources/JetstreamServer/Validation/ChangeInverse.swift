@@ -49,10 +49,10 @@ struct ChangeInverse {
       guard let change, models[note.model.uuid] != nil else { continue }
       before[note.model.uuid] = note.properties(undoneBy: change)
     }
-    let additions = models.sorted { $0.key < $1.key }.map { uuid, model in
+    let additions = Array(models.values).sorted(byUUID: \.uuid).map { model in
       SyncFragment(
-        .add, uuid: uuid, className: model.wireClassName,
-        properties: before[uuid] ?? model.currentProperties())
+        .add, uuid: model.uuid, className: model.wireClassName,
+        properties: before[model.uuid] ?? model.currentProperties())
     }
     return additions + changes.compactMap(\.self)
   }
