@@ -53,7 +53,7 @@ extension ClientEngine {
   func deny(_ error: SyncError) {
     loseSession()
     connection.problem = "\(error)"
-    stop(.idle, error, ending: replicas.filter { !$0.journal.isKept })
+    stop(.idle, error, losing: replicas.filter { !$0.journal.isKept })
     report(.sessionDenied(error))
   }
 
@@ -74,7 +74,7 @@ extension ClientEngine {
   func giveUp(_ error: SyncError) {
     if session.token != nil { loseSession() }
     connection.problem = "\(error)"
-    stop(.idle, error, ending: replicas.filter { !$0.journal.isKept })
+    stop(.idle, error, losing: replicas.filter { !$0.journal.isKept })
     diagnose(.error, .connection, "\(error); the client gives up")
     if case .sessionDenied = error {
       report(.sessionDenied(error))
@@ -86,6 +86,16 @@ extension ClientEngine {
   func end(_ error: SyncError) {
     session.end()
     stop(.closed, error, ending: replicas)
+  }
+
+  /// Gives up the connection, and ends the syncing of some scopes without a log. What is pending in them goes to their
+  /// ledgers: it is nowhere else, and the app has not ended the syncing.
+  private func stop(_ next: ClientConnection.State, _ error: SyncError, losing lost: [Replica]) {
+    let reason = WireError(message: "\(error)", type: "session-ended")
+    let losses = lost.map { ($0.scope, takeLosses(of: $0, reason)) }
+    // A listener of the change sets that were sealed may have ended the syncing of some.
+    stop(next, error, ending: lost.filter { replica in replicas.contains { $0 === replica } })
+    for (scope, conflicts) in losses { scope.conflicts.restore(conflicts) }
   }
 
   /// Gives up the connection, and ends the syncing of some scopes.

@@ -47,22 +47,31 @@ extension ClientEngine {
   }
 
   /// Stops syncing a scope that the server says does not exist, or no longer exists, or whose state cannot be used. Its
-  /// pending change sets stay visible and in the log, and go to the ledger of conflicts, except for calls, whose
-  /// callers are told. If the ledger has them from an earlier attempt to sync the scope with the log, they are not
-  /// added again.
+  /// pending change sets stay visible and in the log, and go to the ledger; see ``takeLosses(of:_:)``.
   ///
   /// - Parameter end: the error for the app; nil if that says that the server denies the scope.
   func lose(_ replica: Replica, _ error: WireError, as end: SyncError? = nil) {
+    let losses = takeLosses(of: replica, error)
+    self.end(
+      replica, end ?? .scopeDenied(scope: replica.scope.name, error: error), "\(error)")
+    replica.scope.conflicts.restore(losses)
+    updateWaitingReplies()
+  }
+
+  /// Reports that a scope is no longer synced, and returns the conflicts for its ledger: its pending change sets, except for
+  /// calls, whose callers are told. If the ledger has them from an earlier attempt to sync the scope with the log, they are
+  /// not added again.
+  ///
+  /// Local changes that are in no change set yet are in one from here on. Later ones are in none that is sent.
+  func takeLosses(of replica: Replica, _ error: WireError) -> [Conflict] {
+    replica.scope.sealAllChanges()
     let conflicts = replica.pendingConflicts(error)
     let count = Set(conflicts.map(\.changeSet)).count
     diagnose(
       .error, .scope, scope: replica.scope,
       "is no longer synced: \(error)"
         + (count == 0 ? "" : "; its \(count) pending change sets are among the conflicts"))
-    self.end(
-      replica, end ?? .scopeDenied(scope: replica.scope.name, error: error), "\(error)")
-    replica.scope.conflicts.restore(conflicts)
-    updateWaitingReplies()
+    return conflicts
   }
 
   /// Stops syncing a scope. If a request for it is still unanswered, the grant is given back when it arrives.

@@ -4,7 +4,8 @@ import Foundation
 extension Replica {
   /// Returns the conflicts of all pending change sets but calls: of those that are decided, also by the resume point of
   /// a state that is on its way, what the server has rejected or modified; of the others everything, as if it had
-  /// rejected them with `error`. The changes of a call are a guess, which must not be written again as such.
+  /// rejected them with `error`. The changes of a call are a guess, which must not be written again as such. A change set
+  /// that another client of the scope has, too, may still be decided.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     var parts: [LostChanges.Part] = []
     var known: [Int: [FragmentReply]] = [:]
@@ -12,7 +13,7 @@ extension Replica {
     for decision in session.stateStanding.map(decided(by:)) ?? [] {
       known[decision.number] = decision.fragmentReplies
     }
-    for entry in pending where entry.set.arguments == nil {
+    for entry in pending where entry.set.arguments == nil && entry.shared.claims <= 1 {
       let decision = known[entry.number] ?? (entry.isDecided ? entry.repliesAtPlace : nil)
       let replies = decision ?? entry.replies(error)
       for (position, reply) in zip(entry.set.fragments.indices, replies) {
