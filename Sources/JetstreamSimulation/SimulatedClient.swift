@@ -314,6 +314,7 @@ final class SimulatedClient {
       if takenBack.contains(set.id) { return nil }
       let isUnanswered = handle.outcomes.allSatisfy { $0.errorType == "not-answered" }
       if set.isDropped, isUnanswered { return nil }
+      if set.isCall, mayBeForgotten, handle.outcome?.error == .outcomeForgotten { return nil }
       guard let verdicts = set.verdicts else {
         return "\(set) is \(handle.state), but was never sent"
       }

@@ -158,6 +158,9 @@ extension SimulationRun {
     // A frame of an ended process may arrive after the next process has made the server forget the decision.
     let isTooLate = answers.allSatisfy { $0["error"]?["type"]?.text == "set-number-reused" }
     if !isHeard, isTooLate, set.isDecided { return }
+    // A server that has forgotten what has come of a call does not begin it again.
+    let isForgotten = answers.allSatisfy { $0["error"]?["type"]?.text == "outcome-forgotten" }
+    if set.isCall, isForgotten, configuration.limits.mayForget { return }
     // The decision was applied when it was durable, which may be long before the client can be told.
     if set.verdicts != verdicts {
       report(.messages, "The server answers \(set) with something else than what it has decided")

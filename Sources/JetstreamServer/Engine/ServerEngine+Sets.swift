@@ -28,7 +28,10 @@ extension ServerEngine {
     if let known = sync.decided { host.order.clients.forgetDecisions(of: client, upTo: known) }
     let (text, checksum) = sync.checkedText()
     switch host.order.clients.verdict(of: client, on: number, checksum: checksum) {
-    case .new:
+    case .forgotten where sync.isCall:
+      // Its handler may have done something elsewhere: it is called at most once.
+      reject(sync, of: session, on: subscription, .outcomeForgotten)
+    case .new, .forgotten:
       if let reused = subscription.numbering?.reusedNumber {
         return rejectReuse(of: reused, by: sync, on: subscription)
       }
@@ -81,7 +84,7 @@ extension ServerEngine {
   ) {
     let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
     let checksum = author?.checksum ?? 0
-    if let name = sync.procedure, name != InitialContent.procedure || session.version == 1 {
+    if let name = sync.procedure, sync.isCall || session.version == 1 {
       return call(name, arrival, as: text, checksum: checksum, on: subscription)
     }
     let error = objection(to: sync, as: text, from: session, in: host)
@@ -275,4 +278,16 @@ extension ServerEngine {
     }
     session.link.replaceOutbox(with: [])
   }
+}
+
+extension ScopeSync {
+  /// True if a client that numbers its change sets calls a procedure.
+  fileprivate var isCall: Bool { procedure.map { $0 != InitialContent.procedure } ?? false }
+}
+
+extension WireError {
+  /// The server has decided a call before, and knows no more of it. It does not begin the call again.
+  package static let outcomeForgotten = WireError(
+    message: "The server has decided the call before, and has forgotten what has come of it",
+    type: "outcome-forgotten")
 }

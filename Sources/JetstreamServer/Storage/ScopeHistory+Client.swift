@@ -37,6 +37,9 @@ extension ScopeHistory {
     /// True if the decisions were forgotten, since all clients together had too many. The client is told so when it comes
     /// back.
     package var isEmptied = false
+    /// The highest number of a change set that is known to be decided although its decision was forgotten; 0 for none. A
+    /// call up to it is not begun again.
+    package var forgottenNumber = 0
 
     /// Makes the decisions on one client's change sets.
     package init(

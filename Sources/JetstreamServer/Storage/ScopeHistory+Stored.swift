@@ -70,6 +70,9 @@ extension ScopeHistory {
       ]
       if !client.traces.isEmpty { json["known"] = .array(client.traces.map(\.json)) }
       if client.isEmptied { json["forgotten"] = true }
+      if client.forgottenNumber > 0 {
+        json["forgottenUpTo"] = .integer(Int64(client.forgottenNumber))
+      }
       result.append(RecordContent(.client, Array(JSONValue.object(json).text.utf8)))
     }
     return result
@@ -174,6 +177,7 @@ extension ScopeHistory {
     client.seenAt = sequence
     if case .integer(let seen)? = object["seen"] { client.seenAt = Int(seen) }
     client.isEmptied = object["forgotten"] == true
+    if case .integer(let number)? = object["forgottenUpTo"] { client.forgottenNumber = Int(number) }
     return (uuid, client)
   }
 }

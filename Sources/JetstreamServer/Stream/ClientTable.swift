@@ -57,13 +57,27 @@ struct ClientTable {
     byID[client]?.seenAt = sequence
   }
 
-  /// Replaces what is stored of a client with decisions that were recovered, in the order of their numbers.
+  /// Replaces what is stored of a client with decisions that were recovered, in the order of their numbers. None of those
+  /// that are missing behind them, up to the client's ``ScopeHistory/Client/forgottenNumber``, has had an effect.
   mutating func remember(
     _ client: UUID, decidedUpTo last: Int, _ decisions: [ScopeStanding.Decision]
   ) {
-    let recovered = ScopeHistory.Client(decided: last, decisions: decisions)
+    let end = max(last, min(self[client].forgottenNumber, last + Self.mostRecovered))
+    let rejected = (last..<end).map { ScopeStanding.Decision(number: $0 + 1, fragmentReplies: []) }
+    let recovered = ScopeHistory.Client(decided: end, decisions: decisions + rejected)
     addedBytes += recovered.bytes
     byID[client] = recovered
+  }
+
+  /// The most decisions that are recovered behind those that are in the stream: no client has more pending change sets.
+  private static let mostRecovered = 10_000
+
+  /// Notes that a client, of which decisions were forgotten, is known to have had its change sets up to `number` decided.
+  mutating func noteForgotten(_ client: UUID, upTo number: Int, scopeAt sequence: Int) {
+    var known = byID[client] ?? .emptied(.unknown)
+    known.forgottenNumber = max(known.forgottenNumber, number)
+    known.seenAt = sequence
+    byID[client] = known
   }
 
   /// Notes that a client has left the scope, or has no session any more: its decisions count among those of all others.
@@ -124,7 +138,7 @@ struct ClientTable {
     for (client, decisions) in largest {
       if left <= most { return }
       left -= decisions.bytes
-      byID[client] = .emptied(seenAt: decisions.seenAt)
+      byID[client] = .emptied(decisions)
     }
   }
 }
@@ -133,6 +147,8 @@ extension ScopeHistory.Client {
   /// The relation of a received change set to the decisions that were made before.
   enum Verdict {
     case new
+    /// A change set with the number was decided, and it is forgotten how, and what it was.
+    case forgotten
     case decided(ScopeStanding.Decision)
     /// The number stands for another change set, or for one whose decision the client has known for long: the client or
     /// the server was restored from an older copy.
@@ -143,15 +159,16 @@ extension ScopeHistory.Client {
   static var unknown: Self { Self(decided: 0) }
 
   /// Returns the entry of a client whose decisions were forgotten.
-  fileprivate static func emptied(seenAt: Int) -> Self {
+  fileprivate static func emptied(_ client: Self) -> Self {
     var result = unknown
-    (result.seenAt, result.isEmptied) = (seenAt, true)
+    (result.seenAt, result.isEmptied) = (client.seenAt, true)
+    result.forgottenNumber = max(client.forgottenNumber, client.decided)
     return result
   }
 
   /// Returns whether a received change set is new, was decided before, or contradicts an earlier decision.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {
-    if number > decided { return .new }
+    if number > decided { return number > forgottenNumber ? .new : .forgotten }
     guard let known = decision(on: number), known.checksum.map({ $0 == checksum }) ?? true
     else { return .contradiction }
     return .decided(known)
