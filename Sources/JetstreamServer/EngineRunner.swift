@@ -28,10 +28,8 @@ final class EngineRunner {
   var histories: [ObjectIdentifier: HostedHistory] = [:]
   /// The procedures that the app serves, by name.
   var procedures: [String: ServedProcedure] = [:]
-  /// The calls of handlers of procedures, until these have returned.
-  var handlers: [ObjectIdentifier: HandlerCall] = [:]
-  /// The tasks in which the app is asked about the clients of connections.
-  var authentications: [Int: Task<Void, Never>] = [:]
+  /// The questions to the app that it has not answered.
+  let questions = OpenQuestions()
   /// The connections of which nothing is read until the app has said who it is that resumes a session there.
   private var admissions: [Int: CheckedContinuation<Void, Never>] = [:]
   /// Those who wait until more large change sets may be taken.
@@ -63,7 +61,7 @@ final class EngineRunner {
   }
 
   deinit {
-    for task in authentications.values { task.cancel() }
+    questions.giveUp()
     for connection in connections.values { connection.abort() }
     for waiting in admissions.values { waiting.resume() }
     for waiting in waitingForRoom { waiting.resume() }
@@ -81,8 +79,7 @@ final class EngineRunner {
     isRunning = false
     engine.stop()
     connections = [:]
-    for task in authentications.values { task.cancel() }
-    authentications = [:]
+    questions.giveUp()
     for id in Array(admissions.keys) { decideAdmission(of: id) }
     makeRoom()
   }
@@ -96,6 +93,7 @@ final class EngineRunner {
       guard isRunning else { return }
       noteMemory()
       engine.advance(to: ticker.now)
+      questions.giveUpLate(at: ticker.now)
       dropUnread()
       tickSoon()
     }
@@ -240,7 +238,7 @@ final class EngineRunner {
   func closed(_ id: Int) {
     connections[id] = nil
     decideAdmission(of: id)
-    authentications.removeValue(forKey: id)?.cancel()
+    questions.giveUp(about: id)
     engine.closed(id, now: ticker.now)
   }
 
@@ -262,7 +260,7 @@ final class EngineRunner {
     switch action {
     case .send(let ids, let frame): send(ServerText(frame), on: ids)
     case .close(let id, let code, let reason):
-      authentications.removeValue(forKey: id)?.cancel()
+      questions.giveUp(about: id)
       connections.removeValue(forKey: id)?.beginClose(code: code, reason: reason)
       decideAdmission(of: id)
     case .admit(let id): connections[id]?.setLimits(limits)

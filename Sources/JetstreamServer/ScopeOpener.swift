@@ -15,7 +15,7 @@ final class ScopeOpener {
   private var failures: [String: StorageError] = [:]
   private var isStopped = false
   /// The scopes for which the app is being asked.
-  private var questions: [ObjectIdentifier: OpeningQuestion] = [:]
+  private var questions: [ObjectIdentifier: AppQuestion<ScopeSource>] = [:]
   private lazy var home = HomeReference(self, on: runner.actor)
 
   init(
@@ -105,17 +105,18 @@ final class ScopeOpener {
   /// has: an app that ignores the cancellation would keep ``Server/stop()`` from returning.
   private func ask(_ opening: ScopeOpening) async throws -> ScopeSource {
     if isStopped { throw CancellationError() }
-    let question = OpeningQuestion(for: opening, resolve)
+    let resolve = resolve
+    let question = AppQuestion { try await resolve(opening) }
     let key = ObjectIdentifier(question)
     questions[key] = question
     defer { questions[key] = nil }
-    let task = HomeReference(question, on: runner.actor).task { await $0.ask() }
+    let task = question.begin(on: runner.actor)
     await withTaskCancellationHandler {
       await question.wait()
     } onCancel: {
       task.cancel()
     }
-    return try question.source()
+    return try question.get()
   }
 
   private func host(

@@ -12,8 +12,8 @@ extension Server {
   /// ```
   ///
   /// A scope for which ``access`` throws is taken from the session: the client is sent the error, and decides by its
-  /// `WireError.denial`. Clients of version 1, which know no such message, lose their session. Does nothing if ``access``
-  /// is not set.
+  /// `WireError.denial`. So is one for which ``access`` has not answered after ``Configuration/scopeOpeningTime``; its client
+  /// asks again. Clients of version 1, which know no such message, lose their session. Does nothing if ``access`` is not set.
   ///
   /// - Parameter principal: the ``Principal/id``; nil for all sessions.
   public func updateAccess(of principal: String? = nil) async {
@@ -32,15 +32,24 @@ extension Server {
 
   /// Asks the app for the rights of a session in a scope by the question of a number, if it wants to be asked.
   func beginAccess(
-    of session: SessionInfo, to name: String, as question: Int
+    of session: SessionInfo, to name: String, as number: Int
   ) -> ServerEngine.AccessAnswer {
-    guard access != nil else { return .unguarded }
-    _ = home.task { server in
-      let answer = await server.answer(session, name)
-      server.runner.decided(session.token, name, question, answer)
+    guard let access else { return .unguarded }
+    let question = AppQuestion {
+      try await access(session, name)
+    } ended: { [weak self] answer in
+      guard let self, runner.questions.take(number) else { return }
+      runner.decided(session.token, name, number, rights(answer, of: session, in: name))
     }
+    // The engine asks anew then.
+    let deadline = runner.ticker.now + openingTime * 3
+    runner.questions.keep(question, as: number, of: session.token, until: deadline)
+    question.begin(on: actor)
     return .pending
   }
+
+  /// The time for which a fetch waits, and a change of rights.
+  private var openingTime: Duration { runner.engine.configuration.openScopes.openingTime }
 
   /// Returns the app's answer. Asks again if rights have changed meanwhile: another call of ``updateAccess(of:)`` may have
   /// had a newer answer.
@@ -59,19 +68,29 @@ extension Server {
     return answer
   }
 
-  /// Returns the app's answer.
+  /// Returns the app's answer, for which it has as much time as for a fetch.
   private func answer(
     _ session: SessionInfo, _ name: String
   ) async -> Result<ScopeAccess, WireError> {
     guard let access else { return .success(.readWrite) }
-    do {
-      return .success(try await access(session, name))
-    } catch let error as WireError {
-      return .failure(error)
-    } catch {
+    let question = AppQuestion { try await access(session, name) }
+    runner.questions.keep(question)
+    question.begin(on: actor)
+    runner.ticker.perform(after: openingTime) { [weak question] in question?.giveUp() }
+    await question.wait()
+    runner.questions.changeEnded(question)
+    return rights(Result { try question.get() }, of: session, in: name)
+  }
+
+  /// Returns the rights that the app has named, or the error with which the session is refused.
+  private func rights(
+    _ answer: Result<ScopeAccess, any Error>, of session: SessionInfo, in name: String
+  ) -> Result<ScopeAccess, WireError> {
+    answer.mapError { error in
+      if let error = error as? WireError { return error }
       let text = "the rights of a session could not be found out: \(error)"
       onDiagnostic.fire(Diagnostic(.error, .scope, session: session.number, scope: name, text))
-      return .failure(.notNow("The server cannot tell what you may do", retryAfter: .seconds(1)))
+      return .notNow("The server cannot tell what you may do", retryAfter: .seconds(1))
     }
   }
 }

@@ -91,15 +91,16 @@ extension Server {
   private func run<Failure: Error & Encodable>(
     _ request: ProcedureRequest, failing: Failure.Type, _ handler: @escaping () async throws -> Void
   ) {
-    let call = HandlerCall(of: self, handler) { server, error in
-      if let error {
-        server.runner.engine.ended(request, after: error, failing)
-      } else {
-        server.runner.engine.ended(request)
+    let call = AppQuestion(handler) { [weak self] outcome in
+      guard let self else { return }
+      runner.questions.handlerEnded(for: request)
+      switch outcome {
+      case .success: runner.engine.ended(request)
+      case .failure(let error): runner.engine.ended(request, after: error, failing)
       }
     }
-    runner.handlers[ObjectIdentifier(call)] = call
-    let task = HomeReference(call, on: actor).task { await $0.run() }
+    runner.questions.keep(call, for: request)
+    let task = call.begin(on: actor)
     request.onCancel = { task.cancel() }
     request.requireHome = { [actor] in
       actor.value?.preconditionIsolated(

@@ -8,8 +8,8 @@ extension Server {
 
   /// Ends a session at once, whatever its client is doing. The client is sent `error`, whose `WireError.denial` decides what
   /// it does: with `WireError.notYou(_:)` it asks its app for other credentials, with `WireError.notNow(_:retryAfter:)` it
-  /// comes back later, and with any other error it stops syncing. What is pending then is only kept by scopes that have
-  /// a log.
+  /// comes back later, and with any other error it stops syncing. Scopes with a log keep what is pending then; that of the
+  /// others goes to their ledgers.
   ///
   /// Of a session that has ended already, only what it has left undecided ends.
   public func end(
@@ -44,25 +44,28 @@ extension Server {
   func beginAuthentication(
     of session: SessionInfo, on connection: Int
   ) -> ServerEngine.Authentication {
-    guard authenticate != nil else { return .accepted() }
-    runner.authentications[connection] = home.task { await $0.ask(session, on: connection) }
+    guard let authenticate else { return .accepted() }
+    let question = AppQuestion {
+      try await authenticate(session)
+    } ended: { [weak self] in
+      self?.answered($0, about: connection)
+    }
+    runner.questions.keep(question, about: connection)
+    question.begin(on: actor)
     return .pending
   }
 
-  private func ask(_ session: SessionInfo, on connection: Int) async {
-    let answer: Result<Principal?, WireError>
-    do {
-      answer = .success(try await authenticate?(session))
-    } catch let error as WireError {
-      answer = .failure(error)
-    } catch {
-      onDiagnostic.fire(
-        Diagnostic(
-          .error, .session, connection: connection, "could not be authenticated: \(error)"))
-      answer = .failure(.notNow("The server cannot tell who you are", retryAfter: .seconds(1)))
-    }
-    // A connection that has ended no longer has a task here, and another one never gets its number.
-    guard runner.authentications.removeValue(forKey: connection) != nil else { return }
-    runner.authenticated(connection, answer)
+  private func answered(_ answer: Result<Principal?, any Error>, about connection: Int) {
+    // A connection that has ended has no question any more, and another one never gets its number.
+    guard runner.questions.take(about: connection) else { return }
+    runner.authenticated(
+      connection,
+      answer.mapError { error in
+        if let error = error as? WireError { return error }
+        onDiagnostic.fire(
+          Diagnostic(
+            .error, .session, connection: connection, "could not be authenticated: \(error)"))
+        return .notNow("The server cannot tell who you are", retryAfter: .seconds(1))
+      })
   }
 }

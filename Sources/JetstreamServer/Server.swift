@@ -60,7 +60,9 @@ public final class Server {
   /// }
   /// ```
   ///
-  /// It is asked before the scope is looked for or opened. A fetch waits for at most ``Configuration/scopeOpeningTime``.
+  /// It is asked before the scope is looked for or opened. A fetch waits for at most ``Configuration/scopeOpeningTime``. When
+  /// nothing waits for the answer any more, and the app has had three times as long, or the session has ended, the task in
+  /// which this is called is cancelled.
   public var access: ((SessionInfo, String) async throws -> ScopeAccess)?
 
   /// Returns the scope for the name and the parameters of a fetch, or the error with which the fetch is denied. Called
@@ -135,6 +137,7 @@ public final class Server {
   }
 
   deinit {
+    runner.questions.giveUp()
     shards.abandon()
     offers.opener?.giveUp()
     guard let listener else { return }
@@ -406,6 +409,7 @@ public final class Server {
   }
 
   private func ended(_ session: SessionInfo) {
+    runner.questions.giveUp(of: session.token)
     for shard in shards.all { shard.perform { $0.end(session.token) } }
     onSessionEnd.fire(session)
   }

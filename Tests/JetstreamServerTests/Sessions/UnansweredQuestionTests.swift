@@ -1,0 +1,144 @@
+import Jetstream
+import JetstreamServer
+import Pacing
+import Testing
+
+/// Real servers, whose app does not say who a client is, or what it may do.
+@Suite("Questions that an app never answers")
+@MainActor
+struct UnansweredQuestionTests {
+  /// What the app does that is asked.
+  private final class App {
+    var waiting: [CheckedContinuation<Void, Never>] = []
+    var cancelled = 0
+
+    /// Goes on when the test says so, whether or not the task is cancelled.
+    func ignore() async { await withCheckedContinuation { waiting.append($0) } }
+
+    /// Goes on once the task is cancelled.
+    func hear() async throws {
+      do {
+        try await Task.sleep(for: .seconds(3600))
+      } catch {
+        cancelled += 1
+        throw error
+      }
+    }
+
+    func release() {
+      for next in waiting { next.resume() }
+      waiting = []
+    }
+  }
+  private let app = App()
+
+  private func makeServer(opening: Duration = .seconds(30)) -> Server {
+    var configuration = Server.Configuration()
+    configuration.scopeOpeningTime = opening
+    let server = Server(configuration: configuration)
+    server.host(Scope(name: "Canvas", root: Tray()))
+    return server
+  }
+
+  @Test("They keep no server alive", arguments: [true, false])
+  func keepsNoServer(aboutRights: Bool) async throws {
+    var server: Server? = makeServer()
+    weak var kept: Server?
+    kept = server
+    let app = app
+    defer { app.release() }
+    if aboutRights {
+      server?.access = { _, _ in
+        await app.ignore()
+        return .readWrite
+      }
+    } else {
+      server?.authenticate = { _ in
+        await app.ignore()
+        return nil
+      }
+    }
+    let client = Client(transport: try #require(server?.makeTransport()))
+    let fetching = Task {
+      try await client.connect()
+      try await client.fetch(Scope(name: "Canvas", root: Tray()))
+    }
+    try await wait { !app.waiting.isEmpty }
+    server = nil
+    try await wait { kept == nil }
+    client.close()
+    await #expect(throws: SyncError.self) { try await fetching.value }
+  }
+
+  @Test("They are given up when the server stops, or the session ends", arguments: [true, false])
+  func givenUp(stops: Bool) async throws {
+    let server = makeServer()
+    let app = app
+    var isAsked = false
+    server.access = { _, _ in
+      isAsked = true
+      try await app.hear()
+      return .readWrite
+    }
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let fetching = Task { try await client.fetch(Scope(name: "Canvas", root: Tray())) }
+    try await wait { isAsked }
+    if stops {
+      await server.stop()
+    } else {
+      server.end(try #require(server.sessions.first))
+    }
+    try await wait { app.cancelled == 1 }
+    client.close()
+    await #expect(throws: SyncError.self) { try await fetching.value }
+    await server.stop()
+  }
+
+  @Test("A question for rights that has expired is given up")
+  func expired() async throws {
+    let server = makeServer(opening: .milliseconds(50))
+    let app = app
+    server.access = { _, _ in
+      try await app.hear()
+      return .readWrite
+    }
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let scope = Scope(name: "Canvas", root: Tray())
+    let fetching = Task { try await client.fetch(scope) }
+    try await wait { app.cancelled > 0 }
+    client.close()
+    await #expect(throws: SyncError.self) { try await fetching.value }
+    await server.stop()
+  }
+
+  @Test(
+    "New rights that the app does not tell take the scope from the session", .timeLimit(.minutes(1))
+  )
+  func updated() async throws {
+    let server = makeServer(opening: .milliseconds(50))
+    let app = app
+    defer { app.release() }
+    var isKnown = true
+    server.access = { _, _ in
+      if !isKnown { await app.ignore() }
+      return .readWrite
+    }
+    let client = Client(transport: server.makeTransport())
+    let scope = Scope(name: "Canvas", root: Tray())
+    try await client.connect()
+    try await client.fetch(scope)
+    isKnown = false
+    var isUpdated = false
+    let updating = Task {
+      await server.updateAccess()
+      isUpdated = true
+    }
+    try await wait { isUpdated }
+    try await wait { client.syncState(of: scope)?.stall != nil }
+    await updating.value
+    client.close()
+    await server.stop()
+  }
+}
