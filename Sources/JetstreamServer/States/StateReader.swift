@@ -22,11 +22,14 @@ struct StateReader {
   /// The models that were noted, each once.
   private var changed: [UUID] = []
   private var isChanged: Set<UUID> = []
+  /// The models of unknown classes as the last copy has them.
+  private var unknown: UnknownParts
 
   /// - Parameter partBytes: the approximate size of a part, which has at least one model.
   init(_ content: any HostedContent, root: UUID, partBytes: Int) {
     (self.content, self.root, self.partBytes) = (content, root, partBytes)
     open = [root]
+    unknown = UnknownParts(bytes: partBytes)
   }
 
   /// True if every model was read once.
@@ -54,14 +57,16 @@ struct StateReader {
   }
 
   /// Returns the state at `sequence`, which is the sequence of the content. Everything must have been read, and the
-  /// app's changes must be sealed. Cost: O(size of the parts with models that were noted).
+  /// app's changes must be sealed. Cost: O(size of the parts with models that were noted), and O(1) for each model of an
+  /// unknown class.
   mutating func copy(at sequence: Int) -> StateCopy {
     precondition(hasReadAll, "A copy has all models.")
     seal()
+    let noted = changed
     readChanged()
     seal()
     var copied = parts.filter { !$0.fragments.isEmpty }
-    copied += unknownParts()
+    copied += unknown.parts(of: content, changed: noted)
     return StateCopy(sequence: sequence, root: root, parts: copied)
   }
 
@@ -69,22 +74,6 @@ struct StateReader {
   /// all of them anew.
   var isScattered: Bool {
     parts.count > 8 + 4 * parts.reduce(0) { $0 + $1.bytes } / max(partBytes, 1)
-  }
-
-  /// Returns the models of unknown classes.
-  private func unknownParts() -> [StatePart] {
-    var parts: [StatePart] = []
-    var (models, size): ([SyncFragment], Int) = ([], 0)
-    for uuid in content.unknownModelUUIDs().sorted(by: <) {
-      guard let model = content.unknownModel(uuid) else { continue }
-      if !models.isEmpty, size + model.roughSize > partBytes {
-        parts.append(StatePart(models))
-        (models, size) = ([], 0)
-      }
-      models.append(model)
-      size += model.roughSize
-    }
-    return models.isEmpty ? parts : parts + [StatePart(models)]
   }
 
   /// Reads the models that were noted, and those that have come below them.
@@ -186,6 +175,7 @@ extension StateReader {
         problems.append("the model \(uuid.wireText) was not read")
       }
     }
+    problems += unknown.checkInvariants(content) { isChanged.contains($0) }
     return problems.sorted()
   }
 

@@ -104,6 +104,59 @@ struct StateReadingTests {
     #expect(reader.checkInvariants() == [])
   }
 
+  @Test("Models of unknown classes are read again only where they have changed")
+  func unknownModels() throws {
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
+    let models = (0..<20).map { number in
+      SyncFragment(
+        .add, uuid: UUID(), className: "Novel",
+        properties: ["text": .string(String(repeating: "x", count: 200) + "\(number)")])
+    }
+    func refer(to models: [SyncFragment]) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: canvas.uuid, className: "Canvas",
+        properties: ["novels": .array(models.map { .string($0.uuid.wireText) })])
+    }
+    scope.apply(models + [refer(to: models)])
+    var reader = StateReader(ModelContent(scope), root: canvas.uuid, partBytes: 1000)
+    func copy() -> [StatePart] {
+      while reader.readPart() != nil {}
+      let parts = reader.copy(at: 0).parts
+      let state = Set(parts.flatMap(\.fragments).map(\.json.text))
+      #expect(state == Set(scope.fullState().map(\.json.text)))
+      #expect(reader.checkInvariants() == [])
+      return parts
+    }
+    func count(of parts: [StatePart], notIn others: [StatePart]) -> Int {
+      parts.count { part in !others.contains { $0 === part } }
+    }
+    let first = copy()
+    #expect(first.count > 4)
+    // Without a change, with one of a model that is known, and with one of a model that is not.
+    #expect(count(of: copy(), notIn: first) == 0)
+    canvas.name = "other"
+    scope.flush()
+    reader.note(canvas.uuid)
+    let second = copy()
+    #expect(count(of: second, notIn: first) == 1)
+    scope.apply([
+      SyncFragment(.change, uuid: models[7].uuid, className: "Novel", properties: ["text": "y"])
+    ])
+    reader.note(models[7].uuid)
+    let third = copy()
+    #expect(count(of: third, notIn: second) == 1)
+    // One has gone and another one has come, of which there is no note.
+    let other = SyncFragment(.add, uuid: UUID(), className: "Novel", properties: ["text": "z"])
+    scope.apply([other, refer(to: models.dropFirst() + [other])])
+    reader.note(canvas.uuid)
+    let fourth = copy()
+    #expect(count(of: fourth, notIn: third) <= 3)
+    scope.apply([refer(to: [])])
+    reader.note(canvas.uuid)
+    #expect(copy().count == 1)
+  }
+
   @Test("The reader gets a state that all agree on", arguments: 1...10 as ClosedRange<UInt64>)
   func agreement(seed: UInt64) {
     world.generator = SeededGenerator(seed: seed)
