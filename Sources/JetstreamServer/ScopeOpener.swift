@@ -14,8 +14,8 @@ final class ScopeOpener {
   /// The errors with which closing scopes was given up. There are none before the server stops.
   private var failures: [String: StorageError] = [:]
   private var isStopped = false
-  /// The scopes for which the app is being asked.
-  private var questions: [ObjectIdentifier: AppQuestion<ScopeSource>] = [:]
+  /// The questions to the app for scopes, by name.
+  private var questions: [String: AppQuestion<ScopeSource>] = [:]
   private lazy var home = HomeReference(self, on: runner.actor)
 
   init(
@@ -50,11 +50,17 @@ final class ScopeOpener {
     }
   }
 
-  /// Returns once the opening or closing of a scope that is under way has ended.
+  /// Returns once the opening or closing of a scope that is under way has ended. An app that is being asked for the scope is
+  /// waited for as long as an opening takes at most.
   ///
   /// - Throws: the error with which closing it was given up.
   func finish(_ name: String) async throws {
     guard let task = tasks[name] else { return }
+    let time = runner.engine.configuration.openScopes.openingTime
+    runner.ticker.perform(after: time) { [weak self] in
+      // Another opening may be under way by then.
+      if let self, tasks[name] == task { questions[name]?.giveUp() }
+    }
     await task.value
     if let failure = failures[name] { throw failure.cause }
   }
@@ -107,9 +113,8 @@ final class ScopeOpener {
     if isStopped { throw CancellationError() }
     let resolve = resolve
     let question = AppQuestion { try await resolve(opening) }
-    let key = ObjectIdentifier(question)
-    questions[key] = question
-    defer { questions[key] = nil }
+    questions[opening.name] = question
+    defer { questions[opening.name] = nil }
     let task = question.begin(on: runner.actor)
     await withTaskCancellationHandler {
       await question.wait()

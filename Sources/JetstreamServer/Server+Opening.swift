@@ -22,7 +22,8 @@ extension Server {
   ///
   /// A fetch waits for at most ``Configuration/scopeOpeningTime``, and is then refused with a retry time, as it is if the
   /// history cannot be read: ``onDiagnostic`` tells why. When no fetch waits any more, the task in which the app is asked
-  /// is cancelled. Until it has ended, it keeps its place among the scopes that may be open, and ``stop()`` waits for it.
+  /// is cancelled. Until it has ended, it keeps its place among the scopes that may be open; ``stop()`` and
+  /// ``remove(_:telling:)-(String,_)`` wait for it, for no longer than that time.
   ///
   /// Scopes that the app hosts itself, and ``resolveScope``, take precedence. The scopes live on the server's actor, also
   /// with ``Configuration/scopeLoops``.

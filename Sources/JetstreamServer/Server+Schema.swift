@@ -58,7 +58,8 @@ extension Server {
   }
 
   /// Stops hosting the scope that clients find under a name, in the manner of ``remove(_:telling:)-(Scope,_)``. Does
-  /// nothing if there is none. A scope that is being opened is closed once it is open.
+  /// nothing if there is none. A scope that is being opened is closed once it is open, or is given up if the app has not
+  /// named it after ``Configuration/scopeOpeningTime``.
   ///
   /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same. A scope that was
   ///   opened on demand is closed first, as ``remove(_:telling:)-(Scope,_)`` says.

@@ -271,6 +271,40 @@ struct OpenedScopeTests {
     await server.stop()
   }
 
+  @Test("Removing a scope does not wait for ever for an app that goes on opening it")
+  func removedWhileAsked() async throws {
+    var asked: CheckedContinuation<Void, Never>?
+    let resolve = { (_: ScopeOpening) async -> ScopeSource in
+      await withCheckedContinuation { asked = $0 }
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    let server = try makeServer(opening: .milliseconds(100), resolve: resolve)
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
+    try await wait { asked != nil }
+    var isRemoved = false
+    let removing = Task {
+      try await server.remove("A")
+      isRemoved = true
+    }
+    do {
+      try await wait { isRemoved }
+    } catch {
+      asked?.resume()
+      throw error
+    }
+    try await removing.value
+    #expect(server.openScopeCount == 0)
+    client.close()
+    _ = await fetching.result
+    // The answer that comes late opens nothing.
+    asked?.resume()
+    await Task.yield()
+    #expect(server.openScopeCount == 0)
+    await server.stop()
+  }
+
   @Test("A scope of the same name that is removed takes nothing from the one that is open")
   func removedOther() async throws {
     let server = try makeServer()
