@@ -4,7 +4,7 @@ import Pacing
 import Testing
 
 /// Real servers, whose app does not say who a client is, or what it may do.
-@Suite("Questions that an app never answers")
+@Suite("Questions that an app never answers", .live)
 @MainActor
 struct UnansweredQuestionTests {
   /// What the app does that is asked.
