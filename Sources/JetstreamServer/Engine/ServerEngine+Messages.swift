@@ -189,9 +189,10 @@ extension ServerEngine {
     switch name {
     case "ScopeSync":
       let reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
+      if session.version > 1 { return post(session, .scopeSyncReply(reply)) }
       // Clients of version 1 take an answer as proof that everything sent before it was answered, too. The scope of
       // this change set cannot be read, so wait for all of them.
-      whenStored(session.subscriptions.inOrder.map(\.host)[...], for: session) {
+      whenStored(session.subscriptions.inOrder[...], for: session) {
         session.queue(.scopeSyncReply(reply))
       }
     case "ScopeFetch":
@@ -201,18 +202,23 @@ extension ServerEngine {
   }
 
   /// Runs `action` once the records that several scopes have made so far are durable, unless the session has ended by
-  /// then.
+  /// then. With too many answers that wait, the client is read later.
   private func whenStored(
-    _ hosts: ArraySlice<ScopeHost>, for session: ServerSession, _ action: @escaping () -> Void
+    _ subscriptions: ArraySlice<Subscription>, for session: ServerSession,
+    _ action: @escaping () -> Void
   ) {
-    guard let host = hosts.first else {
+    let waiting = subscriptions.drop { $0.host.order.records.isCurrent }
+    guard let subscription = waiting.first else {
       action()
       return wait(for: session)
     }
-    host.order.records.whenStored { [weak self] in
+    subscription.waitingAnswers += 1
+    subscription.host.order.records.whenStored { [weak self] in
+      subscription.waitingAnswers -= 1
       guard let self, !session.link.hasEnded else { return }
-      whenStored(hosts.dropFirst(), for: session, action)
+      whenStored(waiting.dropFirst(), for: session, action)
     }
+    noteUnstored(subscription)
   }
 
   private func closeInvalid(_ session: ServerSession, _ error: any Error) {
