@@ -37,7 +37,7 @@ final class EngineRunner {
   private let limits: WebSocketLimits
   private var connections: [Int: any ServerConnection] = [:]
   /// True from ``begin()`` until ``stop()``.
-  private var isRunning = false
+  private(set) var isRunning = false
   private var isTicking = false
   private var memory = MemoryWatch()
   /// True while the end of a turn is due.
@@ -93,7 +93,7 @@ final class EngineRunner {
       guard isRunning else { return }
       noteMemory()
       engine.advance(to: ticker.now)
-      questions.giveUpLate(at: ticker.now)
+      questions.giveUp { [engine] in !engine.isAsking($0, of: $1) }
       dropUnread()
       tickSoon()
     }

@@ -7,8 +7,6 @@ final class OpenQuestions {
   /// A question for the rights of a session in a scope.
   private struct Rights {
     let token: String
-    /// The time at which nothing waits for the answer any more.
-    let deadline: Duration
     let question: AppQuestion<ScopeAccess>
   }
 
@@ -38,7 +36,7 @@ final class OpenQuestions {
   }
 
   /// Removes the question about the client of a connection. Returns false if it is not waited for any more.
-  func take(about connection: Int) -> Bool {
+  func takeClient(of connection: Int) -> Bool {
     clients.removeValue(forKey: connection) != nil
   }
 
@@ -49,14 +47,12 @@ final class OpenQuestions {
 
   // MARK: Rights
 
-  func keep(
-    _ question: AppQuestion<ScopeAccess>, as number: Int, of token: String, until deadline: Duration
-  ) {
-    rights[number] = Rights(token: token, deadline: deadline, question: question)
+  func keep(_ question: AppQuestion<ScopeAccess>, as number: Int, of token: String) {
+    rights[number] = Rights(token: token, question: question)
   }
 
   /// Removes the question for rights of a number. Returns false if it is not waited for any more.
-  func take(_ number: Int) -> Bool { rights.removeValue(forKey: number) != nil }
+  func takeRights(_ number: Int) -> Bool { rights.removeValue(forKey: number) != nil }
 
   func keep(_ change: AppQuestion<ScopeAccess>) {
     changes[ObjectIdentifier(change)] = change
@@ -67,15 +63,11 @@ final class OpenQuestions {
   }
 
   /// Gives up the questions for the rights of a session that has ended.
-  func giveUp(of token: String) { giveUp { $0.token == token } }
+  func giveUp(of token: String) { giveUp { $1 == token } }
 
-  /// Gives up the questions for rights whose time is over.
-  func giveUpLate(at now: Duration) {
-    if !rights.isEmpty { giveUp { $0.deadline <= now } }
-  }
-
-  private func giveUp(_ isOver: (Rights) -> Bool) {
-    for (number, asked) in rights where isOver(asked) {
+  /// Gives up the questions for rights of whose numbers and sessions `isOver` returns true.
+  func giveUp(where isOver: (_ number: Int, _ token: String) -> Bool) {
+    for (number, asked) in rights where isOver(number, asked.token) {
       rights[number] = nil
       asked.question.giveUp()
     }

@@ -56,13 +56,20 @@ final class ScopeOpener {
   /// - Throws: the error with which closing it was given up.
   func finish(_ name: String) async throws {
     guard let task = tasks[name] else { return }
+    giveUpLate(task, of: name)
+    await task.value
+    if let failure = failures[name] { throw failure.cause }
+  }
+
+  /// Gives up the question of an opening after the time that one may take, and after that again: the app may be asked later.
+  private func giveUpLate(_ task: Task<Void, Never>, of name: String) {
     let time = runner.engine.configuration.openScopes.openingTime
     runner.ticker.perform(after: time) { [weak self] in
       // Another opening may be under way by then.
-      if let self, tasks[name] == task { questions[name]?.giveUp() }
+      guard let self, tasks[name] == task else { return }
+      questions[name]?.giveUp()
+      giveUpLate(task, of: name)
     }
-    await task.value
-    if let failure = failures[name] { throw failure.cause }
   }
 
   /// Closes the histories of scopes that the engine no longer hosts, after ``giveUp()``. Returns when all are closed, and

@@ -19,15 +19,36 @@ extension Server {
   public func updateAccess(of principal: String? = nil) async {
     guard access != nil else { return }
     runner.engine.outdateAccess(of: principal)
-    for (session, name) in runner.engine.knownAccess(of: principal) {
-      runner.changeAccess(session.token, name, await currentAnswer(session, name))
+    for asked in runner.engine.knownAccess(of: principal).compactMap(ask) {
+      let answer = await currentAnswer(to: asked)
+      runner.changeAccess(asked.session.token, asked.name, answer)
     }
     for shard in shards.all {
       await shard.catchUp()
-      for (session, name) in await shard.knownAccess(of: principal) {
-        await shard.changeAccess(session.token, name, currentAnswer(session, name))
+      for asked in await shard.knownAccess(of: principal).compactMap(ask) {
+        await shard.changeAccess(asked.session.token, asked.name, currentAnswer(to: asked))
       }
     }
+  }
+
+  /// A question for rights that may have changed.
+  private struct Asked {
+    let session: SessionInfo
+    let name: String
+    /// The number of times that the session's rights had changed when the app was asked.
+    let changes: Int
+    let question: AppQuestion<ScopeAccess>
+  }
+
+  /// Asks the app, which has as much time for its answer as for a fetch. Returns nil for a server that stops.
+  private func ask(_ session: SessionInfo, _ name: String) -> Asked? {
+    guard let access, runner.isRunning else { return nil }
+    let question = AppQuestion { try await access(session, name) }
+    runner.questions.keep(question)
+    question.begin(on: actor)
+    runner.ticker.perform(after: openingTime) { [weak question] in question?.giveUp() }
+    let changes = runner.engine.accessChanges(of: session.token)
+    return Asked(session: session, name: name, changes: changes, question: question)
   }
 
   /// Asks the app for the rights of a session in a scope by the question of a number, if it wants to be asked.
@@ -38,12 +59,10 @@ extension Server {
     let question = AppQuestion {
       try await access(session, name)
     } ended: { [weak self] answer in
-      guard let self, runner.questions.take(number) else { return }
+      guard let self, runner.questions.takeRights(number) else { return }
       runner.decided(session.token, name, number, rights(answer, of: session, in: name))
     }
-    // The engine asks anew then.
-    let deadline = runner.ticker.now + openingTime * 3
-    runner.questions.keep(question, as: number, of: session.token, until: deadline)
+    runner.questions.keep(question, as: number, of: session.token)
     question.begin(on: actor)
     return .pending
   }
@@ -53,33 +72,21 @@ extension Server {
 
   /// Returns the app's answer. Asks again if rights have changed meanwhile: another call of ``updateAccess(of:)`` may have
   /// had a newer answer.
-  private func currentAnswer(
-    _ session: SessionInfo, _ name: String
-  ) async -> Result<ScopeAccess, WireError> {
-    var answer: Result<ScopeAccess, WireError>
-    var attempts = 0
-    repeat {
-      let changes = runner.engine.accessChanges(of: session.token)
-      answer = await self.answer(session, name)
-      attempts += 1
-      if changes == runner.engine.accessChanges(of: session.token) { break }
+  private func currentAnswer(to first: Asked) async -> Result<ScopeAccess, WireError> {
+    var asked = first
+    var attempts = 1
+    while true {
+      await asked.question.wait()
+      runner.questions.changeEnded(asked.question)
       // An app that changes rights faster than it tells them must not have this wait for ever.
-    } while attempts < 10
-    return answer
-  }
-
-  /// Returns the app's answer, for which it has as much time as for a fetch.
-  private func answer(
-    _ session: SessionInfo, _ name: String
-  ) async -> Result<ScopeAccess, WireError> {
-    guard let access else { return .success(.readWrite) }
-    let question = AppQuestion { try await access(session, name) }
-    runner.questions.keep(question)
-    question.begin(on: actor)
-    runner.ticker.perform(after: openingTime) { [weak question] in question?.giveUp() }
-    await question.wait()
-    runner.questions.changeEnded(question)
-    return rights(Result { try question.get() }, of: session, in: name)
+      guard attempts < 10, runner.engine.accessChanges(of: asked.session.token) != asked.changes,
+        let next = ask(asked.session, asked.name)
+      else { break }
+      asked = next
+      attempts += 1
+    }
+    let question = asked.question
+    return rights(Result { try question.get() }, of: asked.session, in: asked.name)
   }
 
   /// Returns the rights that the app has named, or the error with which the session is refused.
@@ -88,7 +95,8 @@ extension Server {
   ) -> Result<ScopeAccess, WireError> {
     answer.mapError { error in
       if let error = error as? WireError { return error }
-      let text = "the rights of a session could not be found out: \(error)"
+      let reason = error is CancellationError ? "the app has not answered" : "\(error)"
+      let text = "the rights of a session could not be found out: \(reason)"
       onDiagnostic.fire(Diagnostic(.error, .scope, session: session.number, scope: name, text))
       return .notNow("The server cannot tell what you may do", retryAfter: .seconds(1))
     }

@@ -57,7 +57,7 @@ extension Server {
 
   private func answered(_ answer: Result<Principal?, any Error>, about connection: Int) {
     // A connection that has ended has no question any more, and another one never gets its number.
-    guard runner.questions.take(about: connection) else { return }
+    guard runner.questions.takeClient(of: connection) else { return }
     runner.authenticated(
       connection,
       answer.mapError { error in

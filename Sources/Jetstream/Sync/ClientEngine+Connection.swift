@@ -51,9 +51,10 @@ extension ClientEngine {
   /// Stops connecting because the server denies a session, and reports it. Keeps the scopes that have a log, as
   /// ``giveUp(_:)`` does.
   func deny(_ error: SyncError) {
+    let lost = unlogged()
     loseSession()
     connection.problem = "\(error)"
-    stop(.idle, error, losing: replicas.filter { !$0.journal.isKept })
+    stop(.idle, error, losing: lost)
     report(.sessionDenied(error))
   }
 
@@ -72,9 +73,10 @@ extension ClientEngine {
   /// Stops connecting, because no attempt can succeed, and fails everything that the app waits for. Keeps the scopes
   /// that have a log, and continues with them when the app connects again.
   func giveUp(_ error: SyncError) {
+    let lost = unlogged()
     if session.token != nil { loseSession() }
     connection.problem = "\(error)"
-    stop(.idle, error, losing: replicas.filter { !$0.journal.isKept })
+    stop(.idle, error, losing: lost)
     diagnose(.error, .connection, "\(error); the client gives up")
     if case .sessionDenied = error {
       report(.sessionDenied(error))
@@ -88,13 +90,24 @@ extension ClientEngine {
     stop(.closed, error, ending: replicas)
   }
 
+  /// A replica without a log whose syncing ends, and the replies to its pending change sets that are decided.
+  private typealias Lost = (replica: Replica, decided: [Int: [FragmentReply]])
+
+  /// Returns the replicas without a log, with what their session has told them.
+  private func unlogged() -> [Lost] {
+    replicas.filter { !$0.journal.isKept }.map { ($0, $0.decidedReplies()) }
+  }
+
   /// Gives up the connection, and ends the syncing of some scopes without a log. What is pending in them goes to their
   /// ledgers: it is nowhere else, and the app has not ended the syncing.
-  private func stop(_ next: ClientConnection.State, _ error: SyncError, losing lost: [Replica]) {
+  private func stop(_ next: ClientConnection.State, _ error: SyncError, losing lost: [Lost]) {
     let reason = WireError(message: "\(error)", type: "session-ended")
-    let losses = lost.map { ($0.scope, takeLosses(of: $0, reason)) }
+    let losses = lost.map {
+      ($0.replica.scope, takeLosses(of: $0.replica, reason, decided: $0.decided))
+    }
     // A listener of the change sets that were sealed may have ended the syncing of some.
-    stop(next, error, ending: lost.filter { replica in replicas.contains { $0 === replica } })
+    let ended = lost.map(\.replica).filter { replica in replicas.contains { $0 === replica } }
+    stop(next, error, ending: ended)
     for (scope, conflicts) in losses { scope.conflicts.restore(conflicts) }
   }
 

@@ -47,11 +47,11 @@ extension ClientEngine {
   }
 
   /// Stops syncing a scope that the server says does not exist, or no longer exists, or whose state cannot be used. Its
-  /// pending change sets stay visible and in the log, and go to the ledger; see ``takeLosses(of:_:)``.
+  /// pending change sets stay visible and in the log, and go to the ledger; see ``takeLosses(of:_:decided:)``.
   ///
   /// - Parameter end: the error for the app; nil if that says that the server denies the scope.
   func lose(_ replica: Replica, _ error: WireError, as end: SyncError? = nil) {
-    let losses = takeLosses(of: replica, error)
+    let losses = takeLosses(of: replica, error, decided: replica.decidedReplies())
     self.end(
       replica, end ?? .scopeDenied(scope: replica.scope.name, error: error), "\(error)")
     replica.scope.conflicts.restore(losses)
@@ -63,9 +63,13 @@ extension ClientEngine {
   /// not added again.
   ///
   /// Local changes that are in no change set yet are in one from here on. Later ones are in none that is sent.
-  func takeLosses(of replica: Replica, _ error: WireError) -> [Conflict] {
+  ///
+  /// - Parameter decided: the replies to those that the server has decided; see ``Replica/decidedReplies()``.
+  func takeLosses(
+    of replica: Replica, _ error: WireError, decided: [Int: [FragmentReply]]
+  ) -> [Conflict] {
     replica.scope.sealAllChanges()
-    let conflicts = replica.pendingConflicts(error)
+    let conflicts = replica.pendingConflicts(error, decided: decided)
     let count = Set(conflicts.map(\.changeSet)).count
     diagnose(
       .error, .scope, scope: replica.scope,

@@ -2,19 +2,26 @@ import Foundation
 
 /// The conflicts that result when changes of this replica are rejected, modified or overwritten.
 extension Replica {
-  /// Returns the conflicts of all pending change sets but calls: of those that are decided, also by the resume point of
-  /// a state that is on its way, what the server has rejected or modified; of the others everything, as if it had
-  /// rejected them with `error`. The changes of a call are a guess, which must not be written again as such. A change set
-  /// that another client of the scope has, too, may still be decided.
-  func pendingConflicts(_ error: WireError) -> [Conflict] {
+  /// Returns the server's replies to the pending change sets that it has decided, also by the resume point of a state that
+  /// is on its way, by their numbers. What the session alone has brought goes with it.
+  func decidedReplies() -> [Int: [FragmentReply]] {
+    var replies: [Int: [FragmentReply]] = [:]
+    for entry in pending where entry.isDecided { replies[entry.number] = entry.repliesAtPlace }
+    guard let standing = session.stateStanding else { return replies }
+    noteForeignDecisions(in: standing)
+    for decision in decided(by: standing) { replies[decision.number] = decision.fragmentReplies }
+    return replies
+  }
+
+  /// Returns the conflicts of all pending change sets but calls: of those with `decided` replies what the server has
+  /// rejected or modified, of the others everything, as if it had rejected them with `error`. The changes of a call are a
+  /// guess, which must not be written again as such. A change set that another client of the scope has, too, may still be
+  /// decided.
+  func pendingConflicts(_ error: WireError, decided: [Int: [FragmentReply]]) -> [Conflict] {
     var parts: [LostChanges.Part] = []
-    var known: [Int: [FragmentReply]] = [:]
-    session.stateStanding.map { noteForeignDecisions(in: $0) }
-    for decision in session.stateStanding.map(decided(by:)) ?? [] {
-      known[decision.number] = decision.fragmentReplies
-    }
-    for entry in pending where entry.set.arguments == nil && entry.shared.claims <= 1 {
-      let decision = known[entry.number] ?? (entry.isDecided ? entry.repliesAtPlace : nil)
+    for entry in pending where entry.set.arguments == nil {
+      let decision = decided[entry.number]
+      if decision == nil, entry.shared.claims > 1 { continue }
       let replies = decision ?? entry.replies(error)
       for (position, reply) in zip(entry.set.fragments.indices, replies) {
         let cause = decision == nil ? nil : replies.cause(of: position)

@@ -91,8 +91,8 @@ extension Replica {
   ///
   /// A change set that the server does not know is not among them; see ``noteReusedNumbers(in:)``.
   func decided(by standing: ScopeStanding) -> [ScopeStanding.Decision] {
-    let decisions = Dictionary(
-      standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+    let told = standing.decisions.lazy.filter { !$0.isForgotten }.map { ($0.number, $0) }
+    let decisions = Dictionary(told, uniquingKeysWith: { first, _ in first })
     return pending.compactMap { entry in
       if entry.isUnknownToServer { return nil }
       // A reply that is held is noted without a sequence. It is handled in its turn, behind the resume point.

@@ -78,6 +78,9 @@ struct SessionAccess {
   /// Returns true if the app is being asked about a scope.
   func isAsking(about name: String) -> Bool { questions[name] != nil }
 
+  /// Returns true if the answer to the question of a number is waited for.
+  func isAsking(_ number: Int) -> Bool { questions.values.contains { $0.number == number } }
+
   /// Returns true if one more fetch can wait.
   func hasRoom(for fetch: ScopeFetch) -> Bool {
     let waiting = questions.values.lazy.flatMap(\.fetches)

@@ -73,6 +73,11 @@ extension ServerEngine {
     flush()
   }
 
+  /// Returns true if a session waits for the app's answer to the question of a number.
+  func isAsking(_ question: Int, of token: String) -> Bool {
+    sessions[token]?.subscriptions.access.isAsking(question) ?? false
+  }
+
   /// Does for a session what is otherwise done at the end of a frame with a fetch.
   func settle(_ session: ServerSession) {
     if !session.link.hasEnded { meetDemands(of: session) }

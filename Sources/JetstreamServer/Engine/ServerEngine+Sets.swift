@@ -30,7 +30,11 @@ extension ServerEngine {
     switch host.order.clients.verdict(of: client, on: number, checksum: checksum) {
     case .forgotten where sync.isCall:
       // Its handler may have done something elsewhere: it is called at most once.
-      reject(sync, of: session, on: subscription, .outcomeForgotten)
+      var result = ScopeOrder.Result(rejecting: sync, .outcomeForgotten)
+      if sync.arguments != nil { result.outcome = .failure(.outcomeForgotten, thrown: nil) }
+      keep(result, of: (client, number, checksum), in: host)
+      noteUnstored(subscription)
+      reply(to: sync, of: session, on: subscription, result)
     case .new, .forgotten:
       if let reused = subscription.numbering?.reusedNumber {
         return rejectReuse(of: reused, by: sync, on: subscription)
@@ -42,7 +46,9 @@ extension ServerEngine {
       submit(arrival, as: text, to: subscription, by: (client, number, checksum))
     case .decided(let decision):
       // The change set has its sequence already: nothing is applied here.
-      if decision.isBare { return reject(sync, of: session, on: subscription, .reasonForgotten) }
+      if decision.isBare || decision.isForgotten {
+        return reject(sync, of: session, on: subscription, .reasonForgotten)
+      }
       let isWhole = decision.fragmentReplies.isEmpty && decision.sequence != nil
       let replies =
         isWhole ? sync.fragments.map { _ in FragmentReply() } : decision.fragmentReplies
@@ -123,7 +129,7 @@ extension ServerEngine {
     let decision = author.map {
       ScopeRecord.Decision(
         client: $0.client, number: $0.number, checksum: $0.checksum,
-        fragmentReplies: result.keptReplies)
+        fragmentReplies: result.keptReplies, outcome: result.outcome)
     }
     host.order.keep(result.item, result.set, isRemote: true, decision)
   }

@@ -59,8 +59,8 @@ extension ServerEngine {
   /// up to the last one in the stream. Of those that the client sends again, no call is begun again.
   private func noteForgotten(_ client: UUID, in host: ScopeHost) {
     let numbers = host.order.stream.all.lazy.compactMap(\.author).filter { $0.client == client }
-    guard let last = numbers.map(\.number).max() else { return }
-    host.order.clients.noteForgotten(client, upTo: last, scopeAt: host.sequence)
+    host.order.clients.noteForgotten(
+      client, upTo: numbers.map(\.number).max(), scopeAt: host.sequence)
   }
 
   /// Refuses a fetch that was to be answered later.

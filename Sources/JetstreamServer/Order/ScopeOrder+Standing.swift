@@ -12,7 +12,10 @@ extension ScopeOrder {
     let items = since.flatMap { stream.items(after: $0, upTo: sequence) }
     if let client {
       if clients.hasForgotten(client, since: since) {
-        standing.isForgotten = items == nil || !takeDecisions(of: client, after: fetch.decided ?? 0)
+        // A state that the client has got since may contain what is forgotten: the stream behind it does not tell.
+        standing.isForgotten =
+          items == nil || clients[client].isToldForgotten
+          || !takeDecisions(of: client, after: fetch.decided ?? 0)
       }
       clients.saw(client, upTo: fetch.decided, scopeAt: sequence)
       let decisions = clients[client]

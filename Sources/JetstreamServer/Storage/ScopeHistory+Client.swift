@@ -4,25 +4,37 @@ import Jetstream
 extension ScopeHistory {
   /// The decisions on one client's change sets.
   package struct Client: Sendable, Hashable {
-    /// The remains of a decision that the client knows: they tell a copy of the client what was decided under a number, and
+    /// The trace of a decision that the client knows: it tells a copy of the client what was decided under a number, and
     /// whether that was about its own change set.
     package struct Trace: Sendable, Hashable {
+      /// The way in which a change set was decided.
+      package enum Outcome: Int, Sendable {
+        /// Each fragment was accepted as it is, and the change set has a sequence.
+        case accepted
+        /// No fragment was accepted.
+        case rejected
+        /// Anything else, such as a change set of which a part was rejected, or the call of a procedure.
+        case other
+      }
+
       /// The number of the change set.
       package var number: Int
       /// The sequence of the change set; nil if no part of it had an effect.
       package var sequence: Int?
       /// The checksum of the change set; nil if it is not known.
       package var checksum: UInt32?
+      package var outcome: Outcome
 
       /// Makes a trace.
-      package init(number: Int, sequence: Int?, checksum: UInt32?) {
+      package init(number: Int, sequence: Int?, checksum: UInt32?, outcome: Outcome) {
         (self.number, self.sequence, self.checksum) = (number, sequence, checksum)
+        self.outcome = outcome
       }
     }
 
     /// The number of traces that are kept, at least: a client mostly has fewer change sets to send than that when another
     /// one is made from its disk, or after that.
-    static let tracesKept = 64
+    static let tracesKept = 32
 
     /// The highest number of a decided change set.
     package var decided: Int
@@ -41,6 +53,9 @@ extension ScopeHistory {
     /// call up to it is not begun again.
     package var forgottenNumber = 0
 
+    /// True if the client was told that decisions were forgotten, with a full state that may contain the change sets.
+    package var isToldForgotten = false
+
     /// Makes the decisions on one client's change sets.
     package init(
       decided: Int, decisions: [ScopeStanding.Decision] = [], traces: [Trace] = []
@@ -50,6 +65,12 @@ extension ScopeHistory {
       self.traces = traces
       bytes = decisions.reduce(0) { $0 + $1.roughSize }
     }
+
+    /// The approximate size in memory of all decisions and traces, in bytes.
+    var size: Int { bytes + traces.count * MemoryLayout<Trace>.stride }
+
+    /// Drops the traces.
+    mutating func dropTraces() { traces = [] }
 
     /// Appends the decision on the next change set.
     mutating func append(_ decision: ScopeStanding.Decision) {
@@ -71,14 +92,14 @@ extension ScopeHistory {
       }
     }
 
-    /// Returns the decision on the change set with a number, or what is left of it; nil for none.
+    /// Returns the decision on the change set with a number, or its trace as one; nil for none.
     func decision(on number: Int) -> ScopeStanding.Decision? {
       decisions.first { $0.number == number }
         ?? traces.last { $0.number == number }.map { ScopeStanding.Decision($0) }
     }
 
-    /// Returns the decisions on change sets with numbers above `number`, up to `last`, in order, and what is left of those
-    /// that the client has said it knows. Mostly that is all decisions or none, which takes no copy: many fetches may be
+    /// Returns the decisions on change sets with numbers above `number`, up to `last`, in order, and the traces of those that
+    /// the client has said it knows. Mostly that is all decisions or none, which takes no copy: many fetches may be
     /// answered at once.
     func unknown(after number: Int, upTo last: Int = .max) -> [ScopeStanding.Decision] {
       let known = traces.filter { $0.number > number && $0.number <= last }
@@ -96,8 +117,17 @@ extension ScopeHistory {
 
 extension ScopeHistory.Client.Trace {
   init(_ decision: ScopeStanding.Decision) {
+    let outcome: Outcome =
+      if decision.fragmentReplies.isEmpty, decision.sequence != nil, decision.outcome == nil {
+        .accepted
+      } else if decision.isBare || decision.rejectsAll {
+        .rejected
+      } else {
+        .other
+      }
     self.init(
-      number: decision.number, sequence: decision.sequence, checksum: decision.checksum)
+      number: decision.number, sequence: decision.sequence, checksum: decision.checksum,
+      outcome: outcome)
   }
 }
 
@@ -106,6 +136,14 @@ extension ScopeStanding.Decision {
     self.init(
       number: trace.number, fragmentReplies: [], sequence: trace.sequence,
       checksum: trace.checksum)
+    isForgotten = trace.outcome == .other
+  }
+
+  /// True if no fragment was accepted, or if a call has failed.
+  fileprivate var rejectsAll: Bool {
+    if sequence != nil { return false }
+    if let outcome { return outcome.error != nil }
+    return !fragmentReplies.isEmpty && fragmentReplies.allSatisfy { $0.error != nil }
   }
 
   /// The approximate size of the decision in memory, in bytes.

@@ -70,6 +70,7 @@ extension ScopeHistory {
       ]
       if !client.traces.isEmpty { json["known"] = .array(client.traces.map(\.json)) }
       if client.isEmptied { json["forgotten"] = true }
+      if client.isToldForgotten { json["told"] = true }
       if client.forgottenNumber > 0 {
         json["forgottenUpTo"] = .integer(Int64(client.forgottenNumber))
       }
@@ -177,18 +178,31 @@ extension ScopeHistory {
     client.seenAt = sequence
     if case .integer(let seen)? = object["seen"] { client.seenAt = Int(seen) }
     client.isEmptied = object["forgotten"] == true
+    client.isToldForgotten = object["told"] == true
     if case .integer(let number)? = object["forgottenUpTo"] { client.forgottenNumber = Int(number) }
     return (uuid, client)
   }
 }
 
 extension ScopeHistory.Client.Trace {
-  /// Reads a trace as ``json`` writes it: as a decision without answers.
+  /// Reads a trace as ``json`` writes it.
   fileprivate init(json: JSONValue) throws(FragmentError) {
-    self.init(try ScopeStanding.Decision(json: json))
+    guard case .array(let elements) = json, elements.count == 4,
+      case .integer(let number) = elements[0], case .integer(let raw) = elements[3],
+      let outcome = Outcome(rawValue: Int(raw))
+    else { throw .invalid(field: "known", problem: "should have arrays of four numbers") }
+    self.init(number: Int(number), sequence: nil, checksum: nil, outcome: outcome)
+    if case .integer(let place) = elements[1] { sequence = Int(place) }
+    if case .integer(let sum) = elements[2] { checksum = UInt32(exactly: sum) }
   }
 
-  fileprivate var json: JSONValue { ScopeStanding.Decision(self).json }
+  /// The trace as an array, which is short: a snapshot has some for each client.
+  fileprivate var json: JSONValue {
+    .array([
+      .integer(Int64(number)), sequence.map { .integer(Int64($0)) } ?? .null,
+      checksum.map { .integer(Int64($0)) } ?? .null, .integer(Int64(outcome.rawValue)),
+    ])
+  }
 }
 
 extension FragmentLog {

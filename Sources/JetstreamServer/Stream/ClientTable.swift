@@ -10,15 +10,15 @@ struct ClientTable {
   private(set) var forgottenUpTo = 0
   /// The number of clients above which ``trim(to:bytes:present:)`` looks again for clients to drop.
   private var trimAt = 0
-  /// The approximate size in bytes of the decisions that were made, or whose clients have left, since the sizes of all were
-  /// last added up.
+  /// The approximate size in bytes of the decisions that were made, or are left by clients with their traces, since the sizes
+  /// of all were last added up.
   private var addedBytes = 0
 
   init() {}
 
   init(_ history: ScopeHistory) {
     byID = history.clients
-    addedBytes = byID.values.reduce(0) { $0 + $1.bytes }
+    addedBytes = byID.values.reduce(0) { $0 + $1.size }
     forgottenUpTo = history.forgottenUpTo
   }
 
@@ -65,7 +65,7 @@ struct ClientTable {
     let end = max(last, min(self[client].forgottenNumber, last + Self.mostRecovered))
     let rejected = (last..<end).map { ScopeStanding.Decision(number: $0 + 1, fragmentReplies: []) }
     let recovered = ScopeHistory.Client(decided: end, decisions: decisions + rejected)
-    addedBytes += recovered.bytes
+    addedBytes += recovered.size
     byID[client] = recovered
   }
 
@@ -73,15 +73,17 @@ struct ClientTable {
   private static let mostRecovered = 10_000
 
   /// Notes that a client, of which decisions were forgotten, is known to have had its change sets up to `number` decided.
-  mutating func noteForgotten(_ client: UUID, upTo number: Int, scopeAt sequence: Int) {
+  /// The client is told so with the state at `sequence`, which may contain what is forgotten.
+  mutating func noteForgotten(_ client: UUID, upTo number: Int?, scopeAt sequence: Int) {
+    guard byID[client] != nil || number != nil else { return }
     var known = byID[client] ?? .emptied(.unknown)
-    known.forgottenNumber = max(known.forgottenNumber, number)
-    known.seenAt = sequence
+    known.forgottenNumber = max(known.forgottenNumber, number ?? 0)
+    (known.seenAt, known.isToldForgotten) = (sequence, true)
     byID[client] = known
   }
 
   /// Notes that a client has left the scope, or has no session any more: its decisions count among those of all others.
-  mutating func left(_ client: UUID) { addedBytes += byID[client]?.bytes ?? 0 }
+  mutating func left(_ client: UUID) { addedBytes += byID[client]?.size ?? 0 }
 
   /// Drops the decisions that a client knows, those on its change sets up to `number`, but for the traces of the last ones.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {
@@ -127,18 +129,26 @@ struct ClientTable {
     byID.filter { !present.contains($0.key) }
   }
 
-  /// Forgets all decisions of those of `absent` that have the most, until the others have at most `most` bytes.
+  /// Forgets the traces of those of `absent` that have the most, until the others have at most `most` bytes, and then the
+  /// decisions: a client without traces misses nothing that it does not know.
   private mutating func empty(_ absent: [UUID: ScopeHistory.Client], to most: Int) {
     addedBytes = 0
-    var left = absent.values.reduce(0) { $0 + $1.bytes }
-    if left <= most { return }
+    var bytes = absent.values.reduce(0) { $0 + $1.size }
+    if bytes <= most { return }
     let largest = absent.sorted {
+      ($0.value.size, $0.key.uuidString) > ($1.value.size, $1.key.uuidString)
+    }
+    for (client, known) in largest where bytes > most && !known.traces.isEmpty {
+      bytes -= known.size - known.bytes
+      byID[client]?.dropTraces()
+    }
+    if bytes <= most { return }
+    let longest = absent.sorted {
       ($0.value.bytes, $0.key.uuidString) > ($1.value.bytes, $1.key.uuidString)
     }
-    for (client, decisions) in largest {
-      if left <= most { return }
-      left -= decisions.bytes
-      byID[client] = .emptied(decisions)
+    for (client, known) in longest where bytes > most && !known.decisions.isEmpty {
+      bytes -= known.bytes
+      byID[client] = .emptied(known)
     }
   }
 }
@@ -158,7 +168,7 @@ extension ScopeHistory.Client {
   /// The decisions on the change sets of a client that the table does not have.
   static var unknown: Self { Self(decided: 0) }
 
-  /// Returns the entry of a client whose decisions were forgotten.
+  /// Returns the entry of a client without its decisions, which are forgotten.
   fileprivate static func emptied(_ client: Self) -> Self {
     var result = unknown
     (result.seenAt, result.isEmptied) = (client.seenAt, true)
@@ -183,7 +193,7 @@ extension ScopeHistory.Client {
   ) -> Int {
     let before = bytes
     self.seenAt = seenAt
-    isEmptied = false
+    (isEmptied, isToldForgotten) = (false, false)
     decided = decision.number
     append(
       .init(

@@ -273,32 +273,27 @@ struct OpenedScopeTests {
 
   @Test("Removing a scope does not wait for ever for an app that goes on opening it")
   func removedWhileAsked() async throws {
-    var asked: CheckedContinuation<Void, Never>?
+    var asked: [CheckedContinuation<Void, Never>] = []
     let resolve = { (_: ScopeOpening) async -> ScopeSource in
-      await withCheckedContinuation { asked = $0 }
+      await withCheckedContinuation { asked.append($0) }
       return .schema(ScopeSchema(of: Canvas.self))
     }
     let server = try makeServer(opening: .milliseconds(100), resolve: resolve)
     let client = Client(transport: server.makeTransport())
     try await client.connect()
     let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
-    try await wait { asked != nil }
+    try await wait { !asked.isEmpty }
     var isRemoved = false
     let removing = Task {
       try await server.remove("A")
       isRemoved = true
     }
-    do {
-      try await wait { isRemoved }
-    } catch {
-      asked?.resume()
-      throw error
-    }
+    defer { for next in asked { next.resume() } }
+    try await wait { isRemoved }
     try await removing.value
     client.close()
     _ = await fetching.result
     await server.stop()
-    asked?.resume()
   }
 
   @Test("A scope of the same name that is removed takes nothing from the one that is open")

@@ -159,10 +159,14 @@ struct ForgottenCallTests {
     #expect(world.server.hosts.values.first?.order.clients.byID[ann] == nil)
     let back = peer(world, ann, since: 0)
     #expect(try standing(of: back).isForgotten)
+    // The state that it got contains what it does not know, so the stream behind that tells nothing of it.
+    let again = try standing(of: peer(world, ann, since: world.server.positions[0].sequence))
+    #expect(again.isForgotten && again.decisions.isEmpty)
     #expect(error(of: back.call(number: 1), to: back)?.type == "outcome-forgotten")
     #expect(calls.count == 1)
-    // It still counts as one of which something was forgotten.
-    #expect(try standing(of: peer(world, ann, since: 0)).isForgotten)
+    // Also if the answer is lost.
+    let decisions = try standing(of: peer(world, ann, since: 0)).decisions
+    #expect(decisions.map(\.outcome?.error?.type) == ["outcome-forgotten"])
   }
 
   @Test("A client that the server has never seen has no calls that were begun")

@@ -178,6 +178,54 @@ struct ForgottenDecisionTests {
     #expect(client.unknown(after: 3).isEmpty && client.unknown(after: 2, upTo: 2).isEmpty)
   }
 
+  @Test("The traces that clients leave behind are bounded, too")
+  func tracesOfMany() {
+    var table = ClientTable()
+    for _ in 0..<50 {
+      let client = UUID()
+      for number in 1...40 {
+        table.decide(
+          .init(client: client, number: number, checksum: 1, fragmentReplies: []), at: number,
+          scopeAt: number)
+        table.forgetDecisions(of: client, upTo: number)
+      }
+      table.left(client)
+      table.trim(to: 100, bytes: 8_000) { [] }
+    }
+    #expect(table.byID.values.reduce(0) { $0 + $1.size } <= 10_000)
+    #expect(table.count == 50 && table.byID.values.contains { !$0.traces.isEmpty })
+    // They know all of their decisions.
+    #expect(table.byID.values.allSatisfy { !$0.isEmptied && $0.decided == 40 })
+  }
+
+  @Test("A trace tells what was accepted or rejected as a whole, and all else as decided")
+  func outcomes() {
+    let (plain, no) = (FragmentReply(), FragmentReply(error: .rejected("no")))
+    var client = ScopeHistory.Client(decided: 7)
+    func note(
+      _ number: Int, _ replies: [FragmentReply], _ sequence: Int?, _ outcome: CallOutcome? = nil
+    ) {
+      client.append(
+        .init(number: number, fragmentReplies: replies, sequence: sequence, outcome: outcome))
+    }
+    note(1, [], 5)
+    note(2, [no, no], nil)
+    // A part was rejected; nothing had an effect.
+    note(3, [plain, no], 6)
+    note(4, [plain], nil)
+    note(5, [no], nil, .failure(.rejected("no"), thrown: nil))
+    note(6, [plain], 7, .output(1))
+    note(7, [], nil)
+    client.forget(upTo: 7)
+    #expect(
+      client.traces.map(\.outcome) == [
+        .accepted, .rejected, .other, .other, .rejected, .other, .rejected,
+      ])
+    let told = client.unknown(after: 0)
+    #expect(told.map(\.isBare) == [false, true, false, false, true, false, true])
+    #expect(told.map(\.isForgotten) == [false, false, true, true, false, true, false])
+  }
+
   @Test("Of the decisions that a client knows, the last ones leave a trace")
   func traces() {
     let kept = ScopeHistory.Client.tracesKept

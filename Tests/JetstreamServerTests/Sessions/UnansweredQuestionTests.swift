@@ -7,7 +7,7 @@ import Testing
 @Suite("Questions that an app never answers", .live)
 @MainActor
 struct UnansweredQuestionTests {
-  /// What the app does that is asked.
+  /// The app that is asked.
   private final class App {
     var waiting: [CheckedContinuation<Void, Never>] = []
     var cancelled = 0
@@ -139,6 +139,30 @@ struct UnansweredQuestionTests {
     try await wait { client.syncState(of: scope)?.stall != nil }
     await updating.value
     client.close()
+    await server.stop()
+  }
+
+  @Test("An app that does not answer about one session is asked about the others meanwhile")
+  func updatedTogether() async throws {
+    let server = makeServer()
+    let app = app
+    defer { app.release() }
+    var isKnown = true
+    server.access = { _, _ in
+      if !isKnown { await app.ignore() }
+      return .readWrite
+    }
+    let clients = (0..<3).map { _ in Client(transport: server.makeTransport()) }
+    for client in clients {
+      try await client.connect()
+      try await client.fetch(Scope(name: "Canvas", root: Tray()))
+    }
+    isKnown = false
+    let updating = Task { await server.updateAccess() }
+    try await wait { app.waiting.count == clients.count }
+    app.release()
+    await updating.value
+    for client in clients { client.close() }
     await server.stop()
   }
 }

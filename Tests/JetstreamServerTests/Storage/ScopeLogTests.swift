@@ -26,8 +26,8 @@ struct ScopeLogTests {
         client: .init(
           decided: 3, decisions: [decision],
           traces: [
-            .init(number: 1, sequence: nil, checksum: 0xFFFF_FFFF),
-            .init(number: 2, sequence: 5, checksum: nil),
+            .init(number: 1, sequence: nil, checksum: 0xFFFF_FFFF, outcome: .rejected),
+            .init(number: 2, sequence: 5, checksum: nil, outcome: .other),
           ])
       ])
   }

@@ -53,6 +53,27 @@ struct LostChangesTests {
     #expect(server.diagnostics.contains { $0.contains("3 pending") }, "\(server.diagnostics)")
   }
 
+  @Test("Those that the resume point of a state on its way decides are no conflict")
+  func stateOnItsWay() throws {
+    server.joinAtPosition(place)
+    canvas.name = "accepted"
+    scope.flush()
+    server.loseSession()
+    let fetch = try #require(
+      server.takeSent().compactMap { if case .scopeFetch(let fetch) = $0 { fetch } else { nil } }
+        .last)
+    let standing = ScopeStanding(
+      position: ScopePosition(epoch: "e", sequence: 2), decided: 1,
+      decisions: [.init(number: 1, fragmentReplies: [], sequence: 2)])
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 1, replyTo: fetch.index, scopeIndex: 0, standing: standing)))
+    canvas.likes += 1
+    scope.flush()
+    end(.closed)
+    #expect(scope.conflicts.items.map(\.property) == ["likes"])
+  }
+
   @Test("A scope with a log keeps them pending, and its ledger has none")
   func withLog() throws {
     server.connect()

@@ -188,7 +188,7 @@ struct LostRefusalTests {
 
   @Test(
     "So is that of a copy whose process ends, while the other one goes on and knows its decisions",
-    arguments: [1, 2, 60])
+    arguments: [1, 2, 30])
   func known(numbers: Int) throws {
     let client = world.addClient()
     let kept = try Kept(client.scope, of: client, history(identity, world.canvas))

@@ -28,9 +28,13 @@ package struct ScopeStanding: Sendable, Hashable {
     package var outcome: CallOutcome?
     /// The checksum of the change set; nil if it is not told.
     package var checksum: UInt32?
+    /// True if the server has forgotten how the change set was decided, which the client has said it knows.
+    package var isForgotten = false
 
     /// True if the server knows no more of the change set than that no part of it had an effect.
-    package var isBare: Bool { fragmentReplies.isEmpty && sequence == nil && outcome == nil }
+    package var isBare: Bool {
+      fragmentReplies.isEmpty && sequence == nil && outcome == nil && !isForgotten
+    }
 
     /// Creates a decision.
     package init(
@@ -145,6 +149,7 @@ extension ScopeStanding.Decision {
       }
       self.checksum = checksum
     }
+    isForgotten = object["forgotten"] == true
   }
 
   /// The decision as JSON.
@@ -156,6 +161,7 @@ extension ScopeStanding.Decision {
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
     if let outcome { object["outcome"] = outcome.json }
     if let checksum { object["checksum"] = .integer(Int64(checksum)) }
+    if isForgotten { object["forgotten"] = true }
     return .object(object)
   }
 }
