@@ -57,8 +57,8 @@ struct StateReader {
   }
 
   /// Returns the state at `sequence`, which is the sequence of the content. Everything must have been read, and the
-  /// app's changes must be sealed. Cost: O(size of the parts with models that were noted), and O(1) for each model of an
-  /// unknown class.
+  /// app's changes must be sealed. Cost: O(size of the parts with models that were noted), and O(n) in the values of models
+  /// of unknown classes, which are looked through for what they refer to.
   mutating func copy(at sequence: Int) -> StateCopy {
     precondition(hasReadAll, "A copy has all models.")
     seal()

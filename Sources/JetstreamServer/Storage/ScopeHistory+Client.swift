@@ -23,6 +23,7 @@ extension ScopeHistory {
       package var sequence: Int?
       /// The checksum of the change set; nil if it is not known.
       package var checksum: UInt32?
+      /// The way in which the change set was decided.
       package var outcome: Outcome
 
       /// Makes a trace.
@@ -32,8 +33,7 @@ extension ScopeHistory {
       }
     }
 
-    /// The number of traces that are kept, at least: a client mostly has fewer change sets to send than that when another
-    /// one is made from its disk, or after that.
+    /// The number of traces that are kept, at least. In as many change sets, two copies of a client are told apart.
     static let tracesKept = 32
 
     /// The highest number of a decided change set.
@@ -52,7 +52,6 @@ extension ScopeHistory {
     /// The highest number of a change set that is known to be decided although its decision was forgotten; 0 for none. A
     /// call up to it is not begun again.
     package var forgottenNumber = 0
-
     /// True if the client was told that decisions were forgotten, with a full state that may contain the change sets.
     package var isToldForgotten = false
 

@@ -129,8 +129,8 @@ struct ClientTable {
     byID.filter { !present.contains($0.key) }
   }
 
-  /// Forgets the traces of those of `absent` that have the most, until the others have at most `most` bytes, and then the
-  /// decisions: a client without traces misses nothing that it does not know.
+  /// Forgets the traces of those of `absent` that have the most, and their decisions if that is not enough, until the others
+  /// have at most `most` bytes. A client that has lost traces alone has missed nothing.
   private mutating func empty(_ absent: [UUID: ScopeHistory.Client], to most: Int) {
     addedBytes = 0
     var bytes = absent.values.reduce(0) { $0 + $1.size }
@@ -138,15 +138,10 @@ struct ClientTable {
     let largest = absent.sorted {
       ($0.value.size, $0.key.uuidString) > ($1.value.size, $1.key.uuidString)
     }
-    for (client, known) in largest where bytes > most && !known.traces.isEmpty {
+    for (client, known) in largest where bytes > most {
       bytes -= known.size - known.bytes
       byID[client]?.dropTraces()
-    }
-    if bytes <= most { return }
-    let longest = absent.sorted {
-      ($0.value.bytes, $0.key.uuidString) > ($1.value.bytes, $1.key.uuidString)
-    }
-    for (client, known) in longest where bytes > most && !known.decisions.isEmpty {
+      if bytes <= most || known.decisions.isEmpty { continue }
       bytes -= known.bytes
       byID[client] = .emptied(known)
     }

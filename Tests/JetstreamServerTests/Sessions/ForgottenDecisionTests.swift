@@ -178,6 +178,25 @@ struct ForgottenDecisionTests {
     #expect(client.unknown(after: 3).isEmpty && client.unknown(after: 2, upTo: 2).isEmpty)
   }
 
+  @Test("The traces of others stay when one client leaves too many decisions behind")
+  func tracesOfOthers() {
+    var table = ClientTable()
+    func decide(_ client: UUID, _ numbers: ClosedRange<Int>) {
+      for number in numbers {
+        table.decide(
+          .init(client: client, number: number, checksum: 1, fragmentReplies: []), at: number,
+          scopeAt: number)
+      }
+    }
+    let (honest, hostile) = (UUID(), UUID())
+    decide(honest, 1...10)
+    table.forgetDecisions(of: honest, upTo: 10)
+    decide(hostile, 1...100)
+    table.trim(to: 100, bytes: 1_000) { [] }
+    #expect(table[hostile].isEmptied && table[hostile].decisions.isEmpty)
+    #expect(table[honest].traces.count == 10 && !table[honest].isEmptied)
+  }
+
   @Test("The traces that clients leave behind are bounded, too")
   func tracesOfMany() {
     var table = ClientTable()

@@ -11,6 +11,13 @@ struct UnansweredQuestionTests {
   private final class App {
     var waiting: [CheckedContinuation<Void, Never>] = []
     var cancelled = 0
+    /// False once it says no more what a session may do.
+    var answers = true
+
+    func rights(of _: SessionInfo, in _: String) async -> ScopeAccess {
+      if !answers { await ignore() }
+      return .readWrite
+    }
 
     /// Goes on when the test says so, whether or not the task is cancelled.
     func ignore() async { await withCheckedContinuation { waiting.append($0) } }
@@ -120,16 +127,12 @@ struct UnansweredQuestionTests {
     let server = makeServer(opening: .milliseconds(50))
     let app = app
     defer { app.release() }
-    var isKnown = true
-    server.access = { _, _ in
-      if !isKnown { await app.ignore() }
-      return .readWrite
-    }
+    server.access = app.rights
     let client = Client(transport: server.makeTransport())
     let scope = Scope(name: "Canvas", root: Tray())
     try await client.connect()
     try await client.fetch(scope)
-    isKnown = false
+    app.answers = false
     var isUpdated = false
     let updating = Task {
       await server.updateAccess()
@@ -147,17 +150,13 @@ struct UnansweredQuestionTests {
     let server = makeServer()
     let app = app
     defer { app.release() }
-    var isKnown = true
-    server.access = { _, _ in
-      if !isKnown { await app.ignore() }
-      return .readWrite
-    }
+    server.access = app.rights
     let clients = (0..<3).map { _ in Client(transport: server.makeTransport()) }
     for client in clients {
       try await client.connect()
       try await client.fetch(Scope(name: "Canvas", root: Tray()))
     }
-    isKnown = false
+    app.answers = false
     let updating = Task { await server.updateAccess() }
     try await wait { app.waiting.count == clients.count }
     app.release()
