@@ -20,4 +20,24 @@ struct ChildProcessTests {
     try input.fileHandleForWriting.close()
     #expect(process.waitUntilExit() == SIGTERM)
   }
+
+  @Test("A port stays free although processes are started while it is looked for")
+  func ports() async throws {
+    async let processes = Task.detached {
+      try (0..<100).map { _ in
+        let input = ChildProcess.pipe()
+        return (
+          try ChildProcess(URL(fileURLWithPath: "/bin/cat"), [], input: input),
+          input.fileHandleForWriting
+        )
+      }
+    }.value
+    let ports = await Task.detached { (0..<500).map { _ in keptPort() } }.value
+    let started = try await processes
+    #expect(ports.filter { !isFree($0) } == [])
+    for (process, input) in started {
+      try input.close()
+      #expect(process.waitUntilExit() == 0)
+    }
+  }
 }

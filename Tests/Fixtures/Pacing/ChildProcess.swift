@@ -12,18 +12,23 @@ public final class ChildProcess: Sendable {
   /// The exit code, or the number of the signal that has ended it; nil while it runs.
   private let status: Mutex<Int32?>
   private let running = DispatchGroup()
-  /// Held while a process is started and while a pipe is made: a process that starts in between would inherit the pipe.
+  /// Held while a process is started and while files are open that none may inherit.
   private static let starting = Mutex(())
 
   /// Makes a pipe for one process. No other process inherits its ends, which would keep the pipe open.
   public static func pipe() -> Pipe {
-    starting.withLock { _ in
+    whileNoneStarts {
       let pipe = Pipe()
       for end in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
         _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
       }
       return pipe
     }
+  }
+
+  /// Does something that opens files for a moment, so that no process inherits them.
+  static func whileNoneStarts<Result>(_ body: () -> sending Result) -> sending Result {
+    starting.withLock { _ in body() }
   }
 
   /// Starts an executable.

@@ -20,7 +20,13 @@ public func keptPort() -> UInt16 {
   }
 }
 
-private func isFree(_ port: UInt16) -> Bool {
+/// Returns true if a server could listen on a port.
+public func isFree(_ port: UInt16) -> Bool {
+  // A process that is started meanwhile would inherit the socket, and keep the port for as long as it runs.
+  ChildProcess.whileNoneStarts { canBind(port) }
+}
+
+private func canBind(_ port: UInt16) -> Bool {
   #if canImport(Glibc)
   let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   #else
