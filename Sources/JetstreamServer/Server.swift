@@ -88,6 +88,9 @@ public final class Server {
     case open
     /// With the end of the last ``stop()``, which waits for those before it.
     case stopped(ending: Task<Void, Never>?)
+
+    /// The end of the last ``stop()``, if nothing has begun since.
+    var ending: Task<Void, Never>? { if case .stopped(let ending) = self { ending } else { nil } }
   }
 
   /// True if connections are served.
@@ -210,13 +213,15 @@ public final class Server {
   ///   - port: the port to bind; 0 lets the system choose one.
   ///   - page: answers plain GET requests.
   /// - Throws: `WebSocketError.bindFailed` if the address cannot be bound, for instance because the port is taken;
-  ///   `WebSocketError.nameResolutionFailed` if `host` cannot be resolved.
+  ///   `WebSocketError.nameResolutionFailed` if `host` cannot be resolved; `WebSocketError.cancelled` if ``stop()`` is
+  ///   called meanwhile.
   @discardableResult
   public func listen(
     host: String = "127.0.0.1", port: UInt16 = 0,
     page: @escaping WebSocketListener.RequestHandler = { _ in .text("Not found\n", status: 404) }
   ) async throws(WebSocketError) -> UInt16 {
     precondition(listener == nil, "The server listens already.")
+    let lastStop = use.ending
     let configuration = configuration
     let pipe = pipe
     let policy = configuration.origins
@@ -243,6 +248,11 @@ public final class Server {
       onConnection: { connection, request in
         await pipe.run(ServerWebSocket(connection), request)
       })
+    if let ending = use.ending, ending != lastStop {
+      await listener.stop()
+      throw .cancelled
+    }
+    precondition(self.listener == nil, "The server listens already.")
     self.listener = listener
     open()
     return listener.port
@@ -296,7 +306,7 @@ public final class Server {
   public func stop() async {
     // The scopes and the listener are taken away from the server by the first of several calls. The others find nothing
     // to close, so each waits for the one before it.
-    let earlier: Task<Void, Never>? = if case .stopped(let ending) = use { ending } else { nil }
+    let earlier = use.ending
     use = .stopped(ending: earlier)
     let open = runner.engine.scopesOpenedOnDemand.map(ObjectIdentifier.init)
     runner.stop()

@@ -169,9 +169,10 @@ enum LogCommand {
     var cursor = try reader.read()
     while let record = try cursor.next() {
       last.append(record)
-      if last.count > options.count { last.removeFirst() }
+      // Half of them at a time: one at a time moves all others.
+      if last.count / 2 > options.count { last.removeFirst(last.count - options.count) }
     }
-    for record in last { show(record) }
+    for record in last.suffix(options.count) { show(record) }
     guard options.follows else { return }
     var following = reader.follow(from: cursor.sequence).makeAsyncIterator()
     while let record = try await following.next() { show(record) }

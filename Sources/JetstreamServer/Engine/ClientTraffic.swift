@@ -27,8 +27,8 @@ struct ClientTraffic {
   }
 
   var load = Load()
-  /// True if the client has sent change sets to a scope that has too much that is not durable.
-  var hasFilledScope = false
+  /// The scopes whose records are to be stored before the client is read on.
+  var awaited = AwaitedStores()
   /// A large change set that is being judged; its scope keeps it.
   struct Judged {
     weak var set: LargeSet?

@@ -270,5 +270,10 @@ struct ScopeStates {
       + fetches.count + sessions.count + preparations.count + encodings.count + receivers.count
   }
 
-  func checkInvariants() -> [String] { reader?.checkInvariants() ?? [] }
+  func checkInvariants() -> [String] {
+    // A client chooses how large these are.
+    let large = fetches.count { $0.message.params != .null || $0.message.schema != nil }
+    let problems = large > 0 ? ["\(large) fetches wait with parameters or a schema"] : []
+    return problems + (reader?.checkInvariants() ?? [])
+  }
 }

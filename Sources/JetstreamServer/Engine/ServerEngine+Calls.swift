@@ -140,7 +140,7 @@ extension ServerEngine {
         fragmentReplies: result.keptReplies, outcome: result.outcome)
     }
     host.order.keep(result.item, result.set, isRemote: true, decision)
-    call.subscription.map(noteUnstored)
+    if let session = call.session { noteUnstored(session, host) }
     trimClients(of: host)
     report(result.problems, from: call.session, in: host)
   }

@@ -98,5 +98,6 @@ extension ServerEngine {
     }
     if isTakenAway { dropUndecided(of: session) }
     end(session, code: 4097, reason: "the session has ended in another channel")
+    if !isHandling { flush() }
   }
 }

@@ -124,7 +124,8 @@ extension ServerEngine {
     for session in sessions.values {
       for subscription in session.subscriptions.all {
         let key = ObjectIdentifier(subscription.host)
-        horizons[key] = min(horizons[key] ?? .max, subscription.seen)
+        horizons[key] = min(
+          horizons[key] ?? .max, subscription.seen, subscription.queued.proven ?? .max)
       }
       for host in session.subscriptions.openFetches.map(\.host) {
         let key = ObjectIdentifier(host)

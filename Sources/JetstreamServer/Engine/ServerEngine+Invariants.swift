@@ -16,6 +16,10 @@ extension ServerEngine {
         problems.append(
           "a session has seen \(subscription.seen) of \(subscription.host.sequence) change sets")
       }
+      let unknown = session.checked.filter { session.subscriptions[$0] == nil }
+      if !unknown.isEmpty {
+        problems.append("a session awaits what differs in scopes that it has left: \(unknown)")
+      }
     }
     return problems.sorted()
   }

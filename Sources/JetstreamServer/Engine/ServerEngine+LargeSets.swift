@@ -72,7 +72,7 @@ extension ServerEngine {
     }
     if let subscription = set.subscription, subscription.isLive {
       note(effort: result.effort, of: subscription.session)
-      noteUnstored(subscription)
+      noteUnstored(subscription.session, host)
     }
     tell(result, of: set.session, in: host)
     if let subscription = set.subscription, subscription.isLive {

@@ -54,35 +54,22 @@ extension ServerEngine {
   /// Returns true if the session has sent change sets to a scope that has too much that is not durable, as long as that is
   /// so.
   private func holdsBack(_ session: ServerSession) -> Bool {
-    guard let most = configuration.limits.unstoredBytes, session.traffic.hasFilledScope else {
-      return false
-    }
-    var holds = false
-    for subscription in session.subscriptions.all where subscription.hasFilledScope {
-      if hasTooMuchUnstored(subscription, most) {
-        holds = true
-      } else {
-        subscription.hasFilledScope = false
-      }
-    }
-    session.traffic.hasFilledScope = holds
-    return holds
+    guard let most = configuration.limits.unstoredBytes else { return false }
+    return session.traffic.awaited.holdsBack { hasTooMuchUnstored($0, answers: $1, most) }
   }
 
   /// Notes that a session has sent a change set or asked for a state, if its scope has too much that is not durable.
-  func noteUnstored(_ subscription: Subscription) {
+  func noteUnstored(_ session: ServerSession, _ host: ScopeHost) {
     guard let most = configuration.limits.unstoredBytes,
-      hasTooMuchUnstored(subscription, most)
+      hasTooMuchUnstored(host, answers: session.traffic.awaited.answers(of: host), most)
     else { return }
-    subscription.hasFilledScope = true
-    subscription.session.traffic.hasFilledScope = true
+    session.traffic.awaited.fill(host)
   }
 
-  /// Returns true if a scope has records of more than `most` bytes that are not durable, or the session too many answers
+  /// Returns true if a scope has records of more than `most` bytes that are not durable, or a session too many answers
   /// that wait for them: some, such as a rejection or one that is repeated, have no record.
-  private func hasTooMuchUnstored(_ subscription: Subscription, _ most: Int) -> Bool {
-    subscription.host.order.records.unstoredBytes > most
-      || subscription.waitingAnswers > configuration.keptLimit.messages / 2
+  private func hasTooMuchUnstored(_ host: ScopeHost, answers: Int, _ most: Int) -> Bool {
+    host.order.records.unstoredBytes > most || answers > configuration.keptLimit.messages / 2
   }
 
   /// Returns the time for which nothing is to be read from a new connection, on which a session was resumed that has

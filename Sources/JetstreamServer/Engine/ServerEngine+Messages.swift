@@ -212,13 +212,14 @@ extension ServerEngine {
       action()
       return wait(for: session)
     }
-    subscription.waitingAnswers += 1
-    subscription.host.order.records.whenStored { [weak self] in
-      subscription.waitingAnswers -= 1
+    let host = subscription.host
+    session.traffic.awaited.beginAnswer(of: host)
+    host.order.records.whenStored { [weak self] in
+      session.traffic.awaited.endAnswer(of: host)
       guard let self, !session.link.hasEnded else { return }
       whenStored(waiting.dropFirst(), for: session, action)
     }
-    noteUnstored(subscription)
+    noteUnstored(session, host)
   }
 
   private func closeInvalid(_ session: ServerSession, _ error: any Error) {

@@ -20,6 +20,9 @@ extension ServerEngine {
 
   /// Answers a fetch of a scope that the session may have.
   func grant(_ scope: any Hostable, to session: ServerSession, _ fetch: ScopeFetch) {
+    // What a client chooses the size of is not kept while the fetch waits.
+    var fetch = fetch
+    (fetch.params, fetch.schema) = (.null, nil)
     if let error = session.subscriptions.access.objection(to: fetch.name) {
       return refuse(fetch, of: session, error)
     }
@@ -157,13 +160,12 @@ extension ServerEngine {
   func answerWhenStored(
     _ subscription: Subscription, of session: ServerSession, _ action: @escaping () -> Void
   ) {
-    if subscription.host.order.records.isCurrent { return act(subscription, session, action) }
-    subscription.waitingAnswers += 1
-    whenStored(subscription, of: session) {
-      subscription.waitingAnswers -= 1
-      action()
-    }
-    noteUnstored(subscription)
+    let host = subscription.host
+    if host.order.records.isCurrent { return act(subscription, session, action) }
+    session.traffic.awaited.beginAnswer(of: host)
+    host.order.records.whenStored { session.traffic.awaited.endAnswer(of: host) }
+    whenStored(subscription, of: session, action)
+    noteUnstored(session, host)
   }
 
   private func act(_ subscription: Subscription, _ session: ServerSession, _ action: () -> Void) {

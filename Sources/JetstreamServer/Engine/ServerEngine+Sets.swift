@@ -33,7 +33,7 @@ extension ServerEngine {
       var result = ScopeOrder.Result(rejecting: sync, .outcomeForgotten)
       if sync.arguments != nil { result.outcome = .failure(.outcomeForgotten, thrown: nil) }
       keep(result, of: (client, number, checksum), in: host)
-      noteUnstored(subscription)
+      noteUnstored(session, host)
       reply(to: sync, of: session, on: subscription, result)
     case .new, .forgotten:
       if let reused = subscription.numbering?.reusedNumber {
@@ -115,7 +115,7 @@ extension ServerEngine {
       return result
     }
     note(effort: result.effort, of: session)
-    noteUnstored(subscription)
+    noteUnstored(session, host)
     tell(result, of: session, in: host)
     reply(to: sync, of: session, on: subscription, result)
     tellApp(result, in: host)

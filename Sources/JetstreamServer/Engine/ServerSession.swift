@@ -118,6 +118,7 @@ final class ServerSession {
   func leave(_ subscription: Subscription) {
     guard subscription.isLive else { return }
     subscriptions.remove(subscription)
+    checked.remove(subscription.index)
     subscription.end()
   }
 

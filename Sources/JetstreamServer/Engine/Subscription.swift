@@ -68,10 +68,6 @@ final class Subscription {
   var openFetches: [Int] = []
   /// The sequence up to which the client is sent more of the stream once that is durable; nil if that does not wait.
   var catchesUpTo: Int?
-  /// The number of answers to messages of the client that wait until records are durable.
-  var waitingAnswers = 0
-  /// True if the client has sent change sets while the scope had too much that is not durable.
-  var hasFilledScope = false
   /// The sequence up to which the client's own change sets in the stream were decided before it fetched the scope: it
   /// is sent their decisions, and no replies.
   var ownUpTo = 0

@@ -67,6 +67,10 @@ struct SetQueue {
   /// The change set whose turn is next; nil if none waits.
   var first: ScopeSync? { isEmpty ? nil : sets[head].sync }
 
+  /// The sequence up to which the client had seen everything when it sent the first one; nil if none waits. It had seen no
+  /// less when it sent the others.
+  var proven: Int? { isEmpty ? nil : sets[head].submitter.proven }
+
   var count: Int { sets.count - head }
 
   /// Adds a change set. One that waits already, and that its client has sent again, is answered once, in its first place:

@@ -173,4 +173,39 @@ struct TurnTests {
     let indices = send((1...20).map { likes($0) }, by: peer)
     #expect(answered(indices, of: peer) == 20 && !world.judge())
   }
+
+  @Test("What waits for a turn is judged by what its client had seen when it sent that")
+  func horizon() {
+    for _ in 0..<3 { world.canvas.shapes.append(Shape()) }
+    world.scope.flush()
+    let names = world.canvas.shapes.map { JSONValue.string($0.uuid.wireText) }
+    let orders = [names.reversed(), names].map { order in
+      SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas",
+        properties: ["shapes": .array(order)])
+    }
+    let eve = RawPeer.joined(world)
+    let unknown = Shape()
+    world.canvas.shapes.append(unknown)
+    world.scope.flush()
+    let indices = send(orders, by: eve)
+    eve.acknowledge()
+    world.advance(by: .seconds(1))
+    #expect(answered(indices, of: eve) == 1 && world.judge())
+    #expect(answered(indices, of: eve) == 2 && world.canvas.shapes.contains(unknown))
+  }
+
+  @Test("A model that another client removes meanwhile comes back with what has waited for a turn")
+  func revival() {
+    let eve = RawPeer.joined(world, protocol: 2)
+    eve.acknowledge()
+    world.canvas.shapes.removeAll { $0 === box }
+    world.scope.flush()
+    let out = taking(.remove(crate.uuid))
+    let indices = send([out, putBack], by: eve)
+    eve.acknowledge()
+    world.advance(by: .seconds(1))
+    #expect(answered(indices, of: eve) == 1 && world.judge())
+    #expect(answered(indices, of: eve) == 2 && world.canvas.shapes.contains { $0.uuid == box.uuid })
+  }
 }

@@ -200,4 +200,16 @@ struct RepairTests {
     #expect(world.endedSessions.isEmpty && peer.close?.code == 1007)
     #expect(peer.close?.reason.contains("parts should be 4096 hexadecimal digits") == true)
   }
+
+  @Test("A scope whose digest was sent and that is left is asked about no more")
+  func left() throws {
+    let peer = RawPeer.joined(world, protocol: 2)
+    peer.acknowledge()
+    world.advance(by: .seconds(11))
+    peer.take()
+    let session = try #require(world.server.sessions.values.first { $0.info.token == peer.token })
+    #expect(session.checked == [peer.scopeIndex])
+    peer.send(peer.stamp(.scopeLeave(ScopeLeave(scopeIndex: peer.scopeIndex))))
+    #expect(session.checked.isEmpty)
+  }
 }

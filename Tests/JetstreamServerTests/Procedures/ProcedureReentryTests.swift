@@ -150,4 +150,23 @@ struct ProcedureReentryTests {
     }
     settle()
   }
+
+  @Test("What another session has sent behind a call asks for its turn when the call is taken away")
+  func takenAway() throws {
+    world.judgesAtOnce = false
+    let id = UUID()
+    let peers = (0..<2).map { _ in
+      let peer = RawPeer.joined(world, protocol: 2)
+      peer.fetch(as: id)
+      return peer
+    }
+    peers[0].call(number: 1)
+    let change = SyncFragment(
+      .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": "behind"])
+    peers[1].submit([change], number: 2)
+    #expect(kept.requests.count == 1 && world.canvas.name == nil && !world.judge())
+    let token = try #require(peers[0].token)
+    world.server.endSession(token, isTakenAway: true, now: world.now)
+    #expect(world.judge() && world.canvas.name == "behind")
+  }
 }

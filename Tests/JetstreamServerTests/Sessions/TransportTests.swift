@@ -173,6 +173,31 @@ struct TransportTests {
     await server.stop()
   }
 
+  @Test("A server that is stopped while it begins to listen does not listen")
+  func stoppedMeanwhile() async throws {
+    let server = Server()
+    var hasBegun = false
+    let listening = Task {
+      hasBegun = true
+      return try await server.listen(host: "localhost")
+    }
+    while !hasBegun { await Task.yield() }
+    await server.stop()
+    switch await listening.result {
+    case .failure(let error): #expect(error as? WebSocketError == .cancelled)
+    case .success(let port):
+      // The name was known at once.
+      await #expect(throws: WebSocketError.self) {
+        try await WebSocketClient.connect(to: "ws://localhost:\(port)")
+      }
+    }
+    // It can listen again.
+    let client = Client(url: "ws://127.0.0.1:\(try await server.listen())")
+    try await client.connect()
+    client.close()
+    await server.stop()
+  }
+
   @Test("A server that cannot be reached is tried again; the address needs no port")
   func unreachable() async throws {
     let client = Client(

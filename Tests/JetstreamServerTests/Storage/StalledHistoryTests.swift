@@ -105,6 +105,62 @@ struct StalledHistoryTests {
     #expect(old.fetchErrors.allSatisfy { $0 == nil } && !stalled.isHeld(old))
   }
 
+  @Test("A client that leaves the scope each time is left unread, too", arguments: [1, 2])
+  func leaving(version: Int) throws {
+    let stalled = try StalledWorld(unstoredBytes: 2_000)
+    let world = stalled.world
+    let writer = RawPeer.joined(world, protocol: version)
+    stalled.store()
+    let first = writer.scopeIndex
+    writer.send(writer.stamp(.scopeLeave(ScopeLeave(scopeIndex: first))))
+    func visit(_ number: Int) -> Duration {
+      // In version 1 a scope has another number each time.
+      let index = version == 1 ? first + number : first
+      let name = SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas",
+        properties: ["name": .string("\(number)" + String(repeating: "x", count: 1_500))])
+      let messages = [
+        .scopeFetch(ScopeFetch(name: "Canvas")),
+        .scopeSync(ScopeSync(scopeIndex: index, fragments: [name])),
+        .scopeLeave(ScopeLeave(scopeIndex: index)),
+      ].map(writer.stamp)
+      writer.send(String(decoding: Message.encodeFrame(messages, asArray: true), as: UTF8.self))
+      return writer.link.pause
+    }
+    #expect(visit(1) == .zero)
+    for number in 2...5 { #expect(visit(number) == .seconds(1)) }
+    #expect(world.canvas.name?.first == "5" && stalled.isHeld(writer))
+    world.advance(by: .seconds(500))
+    #expect(stalled.isHeld(writer))
+    stalled.store()
+    #expect(!stalled.isHeld(writer))
+  }
+
+  @Test("Answers that have waited in a scope that was left count until they would have come")
+  func answersOfLeft() throws {
+    var limits = ServerEngine.Configuration()
+    limits.keptLimit.messages = 100
+    let stalled = try StalledWorld(unstoredBytes: 1 << 20, limits)
+    let world = stalled.world
+    let (reader, other) = (
+      RawPeer.joined(world, protocol: 2), RawPeer.joined(world, protocol: 2)
+    )
+    stalled.store()
+    stalled.name("a", by: other)
+    func visit() -> Duration {
+      let messages = [
+        .scopeLeave(ScopeLeave(scopeIndex: reader.scopeIndex)),
+        .scopeFetch(ScopeFetch(name: "Canvas")),
+      ].map(reader.stamp)
+      reader.send(String(decoding: Message.encodeFrame(messages, asArray: true), as: UTF8.self))
+      return reader.link.pause
+    }
+    for _ in 0..<50 { #expect(visit() == .zero) }
+    #expect(visit() == .seconds(1) && stalled.isHeld(reader) && !stalled.isHeld(other))
+    stalled.store()
+    #expect(!stalled.isHeld(reader))
+  }
+
   @Test("A client that goes on sending is left unread until there is less to store")
   func hold() throws {
     let stalled = try StalledWorld(unstoredBytes: 2_000)

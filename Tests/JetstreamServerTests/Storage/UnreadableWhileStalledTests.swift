@@ -39,14 +39,13 @@ struct UnreadableWhileStalledTests {
   func inOrder() throws {
     let peer = peer(1)
     let session = try #require(world.server.sessions.values.first)
-    let subscription = try #require(session.subscriptions.inOrder.first)
-    let waiting = subscription.waitingAnswers
+    let waiting = session.traffic.awaited.answers(of: host)
     let indexes = (0..<10).map { _ in sendUnreadable(peer) }
     #expect(indexes.allSatisfy { peer.replies(to: $0) == nil })
-    #expect(subscription.waitingAnswers == waiting + 10)
+    #expect(session.traffic.awaited.answers(of: host) == waiting + 10)
     world.server.stored(1, of: world.scope)
     peer.take()
     #expect(indexes.allSatisfy { peer.replies(to: $0)?.first?.error != nil })
-    #expect(subscription.waitingAnswers == 0)
+    #expect(session.traffic.awaited.answers(of: host) == 0)
   }
 }
