@@ -14,7 +14,7 @@ extension ScopeOrder {
       if clients.hasForgotten(client, since: since) {
         // A state that the client has got since may contain what is forgotten: the stream behind it does not tell.
         standing.isForgotten =
-          items == nil || clients[client].isToldForgotten
+          items == nil || clients[client].forgotten.isTold
           || !takeDecisions(of: client, after: fetch.decided ?? 0)
       }
       clients.saw(client, upTo: fetch.decided, scopeAt: sequence)

@@ -37,7 +37,7 @@ extension ScopeHistory {
     static let tracesKept = 32
 
     /// The highest number of a decided change set.
-    package var decided: Int
+    package private(set) var decided: Int
     /// The decisions that the client may not know yet.
     package private(set) var decisions: [ScopeStanding.Decision]
     /// The traces of the decisions before those, in the order of their numbers.
@@ -46,23 +46,27 @@ extension ScopeHistory {
     package private(set) var bytes: Int
     /// The scope's sequence when the client was last seen.
     package var seenAt = 0
-    /// True if the decisions were forgotten, since all clients together had too many. The client is told so when it comes
-    /// back.
-    package var isEmptied = false
-    /// The highest number of a change set that is known to be decided although its decision was forgotten; 0 for none. A
-    /// call up to it is not begun again.
-    package var forgottenNumber = 0
-    /// True if the client was told that decisions were forgotten, with a full state that may contain the change sets.
-    package var isToldForgotten = false
+    /// The decisions that were forgotten.
+    package private(set) var forgotten: Forgotten
 
-    /// Makes the decisions on one client's change sets.
+    /// Makes the decisions on one client's change sets, of which those behind `decided` up to a number were forgotten.
     package init(
-      decided: Int, decisions: [ScopeStanding.Decision] = [], traces: [Trace] = []
+      decided: Int, decisions: [ScopeStanding.Decision] = [], traces: [Trace] = [],
+      forgottenUpTo number: Int = 0
     ) {
       self.decided = decided
       self.decisions = decisions
       self.traces = traces
+      forgotten = .behind(decided, upTo: number)
       bytes = decisions.reduce(0) { $0 + $1.roughSize }
+    }
+
+    /// Returns a client all of whose decisions, those on its change sets up to a number, were forgotten.
+    static func emptied(upTo number: Int, isTold: Bool, seenAt sequence: Int) -> Self {
+      var result = Self(decided: 0)
+      result.seenAt = sequence
+      result.forgotten = .all(upTo: number, isTold: isTold)
+      return result
     }
 
     /// The approximate size in memory of all decisions and traces, in bytes.
@@ -73,6 +77,8 @@ extension ScopeHistory {
 
     /// Appends the decision on the next change set.
     mutating func append(_ decision: ScopeStanding.Decision) {
+      decided = max(decided, decision.number)
+      forgotten = .behind(decided, upTo: forgotten.number)
       decisions.append(decision)
       bytes += decision.roughSize
     }

@@ -69,10 +69,10 @@ extension ScopeHistory {
         "decisions": .array(client.decisions.map(\.json)),
       ]
       if !client.traces.isEmpty { json["known"] = .array(client.traces.map(\.json)) }
-      if client.isEmptied { json["forgotten"] = true }
-      if client.isToldForgotten { json["told"] = true }
-      if client.forgottenNumber > 0 {
-        json["forgottenUpTo"] = .integer(Int64(client.forgottenNumber))
+      if client.forgotten.isAll { json["forgotten"] = true }
+      if client.forgotten.isTold { json["told"] = true }
+      if client.forgotten.number > 0 {
+        json["forgottenUpTo"] = .integer(Int64(client.forgotten.number))
       }
       result.append(RecordContent(.client, Array(JSONValue.object(json).text.utf8)))
     }
@@ -170,16 +170,18 @@ extension ScopeHistory {
     }
     var traces: [ScopeHistory.Client.Trace] = []
     for element in known { traces.append(try ScopeHistory.Client.Trace(json: element)) }
-    var client = ScopeHistory.Client(decided: Int(decided), traces: traces)
-    for element in elements {
-      client.append(try ScopeStanding.Decision(json: element))
-    }
+    var decisions: [ScopeStanding.Decision] = []
+    for element in elements { decisions.append(try ScopeStanding.Decision(json: element)) }
     // Older logs do not say: the client may have been seen until the snapshot was made.
-    client.seenAt = sequence
-    if case .integer(let seen)? = object["seen"] { client.seenAt = Int(seen) }
-    client.isEmptied = object["forgotten"] == true
-    client.isToldForgotten = object["told"] == true
-    if case .integer(let number)? = object["forgottenUpTo"] { client.forgottenNumber = Int(number) }
+    let seenAt = if case .integer(let seen)? = object["seen"] { Int(seen) } else { sequence }
+    let last = if case .integer(let number)? = object["forgottenUpTo"] { Int(number) } else { 0 }
+    if object["forgotten"] == true {
+      let isTold = object["told"] == true
+      return (uuid, .emptied(upTo: max(last, Int(decided)), isTold: isTold, seenAt: seenAt))
+    }
+    var client = ScopeHistory.Client(
+      decided: Int(decided), decisions: decisions, traces: traces, forgottenUpTo: last)
+    client.seenAt = seenAt
     return (uuid, client)
   }
 }

@@ -58,11 +58,11 @@ struct ClientTable {
   }
 
   /// Replaces what is stored of a client with decisions that were recovered, in the order of their numbers. None of those
-  /// that are missing behind them, up to the client's ``ScopeHistory/Client/forgottenNumber``, has had an effect.
+  /// that are missing behind them, up to the number in the client's ``ScopeHistory/Client/forgotten``, has had an effect.
   mutating func remember(
     _ client: UUID, decidedUpTo last: Int, _ decisions: [ScopeStanding.Decision]
   ) {
-    let end = max(last, min(self[client].forgottenNumber, last + Self.mostRecovered))
+    let end = max(last, min(self[client].forgotten.number, last + Self.mostRecovered))
     let rejected = (last..<end).map { ScopeStanding.Decision(number: $0 + 1, fragmentReplies: []) }
     let recovered = ScopeHistory.Client(decided: end, decisions: decisions + rejected)
     addedBytes += recovered.size
@@ -76,10 +76,8 @@ struct ClientTable {
   /// The client is told so with the state at `sequence`, which may contain what is forgotten.
   mutating func noteForgotten(_ client: UUID, upTo number: Int?, scopeAt sequence: Int) {
     guard byID[client] != nil || number != nil else { return }
-    var known = byID[client] ?? .emptied(.unknown)
-    known.forgottenNumber = max(known.forgottenNumber, number ?? 0)
-    (known.seenAt, known.isToldForgotten) = (sequence, true)
-    byID[client] = known
+    let last = max(self[client].forgotten.number, number ?? 0)
+    byID[client] = .emptied(upTo: last, isTold: true, seenAt: sequence)
   }
 
   /// Notes that a client has left the scope, or has no session any more: its decisions count among those of all others.
@@ -94,7 +92,7 @@ struct ClientTable {
   /// sequence `since`. A client that has seen a later sequence than ``forgottenUpTo`` has also seen the decisions on
   /// its own change sets.
   func hasForgotten(_ client: UUID, since: Int?) -> Bool {
-    if let known = byID[client] { return known.isEmptied }
+    if let known = byID[client] { return known.forgotten.isAll }
     return since.map { $0 <= forgottenUpTo && forgottenUpTo > 0 } ?? false
   }
 
@@ -143,7 +141,8 @@ struct ClientTable {
       byID[client]?.dropTraces()
       if bytes <= most || known.decisions.isEmpty { continue }
       bytes -= known.bytes
-      byID[client] = .emptied(known)
+      byID[client] = .emptied(
+        upTo: max(known.forgotten.number, known.decided), isTold: false, seenAt: known.seenAt)
     }
   }
 }
@@ -163,17 +162,9 @@ extension ScopeHistory.Client {
   /// The decisions on the change sets of a client that the table does not have.
   static var unknown: Self { Self(decided: 0) }
 
-  /// Returns the entry of a client without its decisions, which are forgotten.
-  fileprivate static func emptied(_ client: Self) -> Self {
-    var result = unknown
-    (result.seenAt, result.isEmptied) = (client.seenAt, true)
-    result.forgottenNumber = max(client.forgottenNumber, client.decided)
-    return result
-  }
-
   /// Returns whether a received change set is new, was decided before, or contradicts an earlier decision.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {
-    if number > decided { return number > forgottenNumber ? .new : .forgotten }
+    if number > decided { return number > forgotten.number ? .new : .forgotten }
     guard let known = decision(on: number), known.checksum.map({ $0 == checksum }) ?? true
     else { return .contradiction }
     return .decided(known)
@@ -188,8 +179,6 @@ extension ScopeHistory.Client {
   ) -> Int {
     let before = bytes
     self.seenAt = seenAt
-    (isEmptied, isToldForgotten) = (false, false)
-    decided = decision.number
     append(
       .init(
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence,

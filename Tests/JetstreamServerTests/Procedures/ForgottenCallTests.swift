@@ -90,7 +90,7 @@ struct ForgottenCallTests {
     leave(first)
     visit(world, 2)
     let clients = try #require(world.server.hosts.values.first?.order.clients)
-    #expect(clients[ann].isEmptied && clients[ann].decisions.isEmpty)
+    #expect(clients[ann].forgotten.isAll && clients[ann].decisions.isEmpty)
     let back = peer(world, ann, since: 0)
     let standing = try standing(of: back)
     #expect(!standing.isForgotten)

@@ -87,14 +87,14 @@ struct ForgottenDecisionTests {
     #expect(back.replies(to: like(back, number: 1)) == [FragmentReply()])
     #expect(world.canvas.likes == 21)
     // The others are told, also by a server that was started again.
-    let forgotten = try #require(hostile.first { clients[$0]?.isEmptied == true })
+    let forgotten = try #require(hostile.first { clients[$0]?.forgotten.isAll == true })
     #expect(try standing(of: peer(world, forgotten, since: 1)).isForgotten)
     let history = try #require(world.server.history(of: world.scope))
     let lines = history.content.map { LogRecord(sequence: 1, kind: $0.kind, payload: $0.payload) }
     let stored = StoredHistory(
       snapshot: LogSnapshot(sequence: 1, state: lines, kept: []), records: [])
     let again = try #require(try ScopeHistory(stored))
-    #expect(again.clients == history.clients && again.clients[forgotten]?.isEmptied == true)
+    #expect(again.clients == history.clients && again.clients[forgotten]?.forgotten.isAll == true)
     // Once it goes on, it is a client like any other.
     let goesOn = peer(world, forgotten, since: 1)
     like(goesOn, number: 1)
@@ -193,8 +193,8 @@ struct ForgottenDecisionTests {
     table.forgetDecisions(of: honest, upTo: 10)
     decide(hostile, 1...100)
     table.trim(to: 100, bytes: 1_000) { [] }
-    #expect(table[hostile].isEmptied && table[hostile].decisions.isEmpty)
-    #expect(table[honest].traces.count == 10 && !table[honest].isEmptied)
+    #expect(table[hostile].forgotten.isAll && table[hostile].decisions.isEmpty)
+    #expect(table[honest].traces.count == 10 && !table[honest].forgotten.isAll)
   }
 
   @Test("The traces that clients leave behind are bounded, too")
@@ -214,7 +214,31 @@ struct ForgottenDecisionTests {
     #expect(table.byID.values.reduce(0) { $0 + $1.size } <= 10_000)
     #expect(table.count == 50 && table.byID.values.contains { !$0.traces.isEmpty })
     // They know all of their decisions.
-    #expect(table.byID.values.allSatisfy { !$0.isEmptied && $0.decided == 40 })
+    #expect(table.byID.values.allSatisfy { !$0.forgotten.isAll && $0.decided == 40 })
+  }
+
+  @Test(
+    "What is forgotten of a client is all, then the rest, until its last number is decided anew")
+  func forgotten() {
+    var table = ClientTable()
+    let client = UUID()
+    func decide(_ number: Int) {
+      table.decide(
+        .init(client: client, number: number, checksum: 1, fragmentReplies: []), at: nil, scopeAt: 1
+      )
+    }
+    for number in 1...3 { decide(number) }
+    #expect(table[client].forgotten == .nothing)
+    table.trim(to: 100, bytes: 0) { [] }
+    #expect(table[client].forgotten == .all(upTo: 3, isTold: false))
+    table.noteForgotten(client, upTo: 2, scopeAt: 9)
+    #expect(table[client].forgotten == .all(upTo: 3, isTold: true) && table[client].seenAt == 9)
+    decide(2)
+    #expect(table[client].forgotten == .rest(upTo: 3) && table[client].decided == 2)
+    table.trim(to: 100, bytes: 0) { [] }
+    #expect(table[client].forgotten == .all(upTo: 3, isTold: false))
+    for number in 2...3 { decide(number) }
+    #expect(table[client].forgotten == .nothing && table[client].decisions.count == 2)
   }
 
   @Test("A trace tells what was accepted or rejected as a whole, and all else as decided")
@@ -252,7 +276,6 @@ struct ForgottenDecisionTests {
     var client = ScopeHistory.Client(decided: 0)
     // Numbers have gaps: a client rejects some change sets itself.
     for number in (1...5 * kept).map({ 2 * $0 }) {
-      client.decided = number
       client.append(
         .init(
           number: number, fragmentReplies: [outcome], sequence: number % 4 == 0 ? number : nil,
