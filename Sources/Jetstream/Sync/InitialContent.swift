@@ -74,6 +74,9 @@ extension ChangeSet {
   /// True if the change set is initial content, which has an effect only where the scope has no content yet.
   package var isInitialContent: Bool { procedure == InitialContent.procedure }
 
+  /// True for a change set that is for a procedure of the app.
+  var isCall: Bool { procedure != nil && !isInitialContent }
+
   /// The procedure that is sent to a server of version 1. Such a server has no procedure for initial content, which
   /// it applies like any other change set.
   var oldProcedure: String? { isInitialContent ? nil : procedure }

@@ -8,7 +8,7 @@ import Foundation
 ///
 /// - in its reply to a change set;
 /// - in a resume point that decides one which was never sent, or has a higher number than any that the replica has
-///   given. So a copy mostly takes another identity before it sends anything. A replica whose log has lost its last
+///   given, also if it is forgotten how. So a copy mostly takes another identity before it sends anything. A replica whose log has lost its last
 ///   change sets, although they were reported as durable, does the same: it gets them like those of other clients;
 /// - in a resume point that decides one whose checksum differs. If two copies are connected at the same time, both may
 ///   give a number before either hears of the other, and the session may be lost together with the reply.
@@ -44,8 +44,9 @@ extension Replica {
   /// Notes if the server has decided numbers of change sets that it does not know, or numbers that were never given:
   /// they stand for others.
   func noteReusedNumbers(in standing: ScopeStanding) {
-    let decided = pending[..<pending.place(after: standing.decided)]
-    if standing.decided > pending.lastNumber || decided.contains(where: \.isUnknownToServer) {
+    let last = standing.lastNumber
+    let decided = pending[..<pending.place(after: last)]
+    if last > pending.lastNumber || decided.contains(where: \.isUnknownToServer) {
       session.needsNewIdentity = true
     }
   }

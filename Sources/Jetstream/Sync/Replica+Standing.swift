@@ -50,6 +50,8 @@ extension Replica {
       }
     }
     noteReusedNumbers(in: standing)
+    // Another process must not take a call that has failed here for accepted, once the server has decided later ones.
+    if standing.forgottenUpTo > 0 { sendBehindRecords() }
     if tell != .nothing || standing.isForgotten { noteHistory(of: standing) }
     session.hasState = true
   }
@@ -80,6 +82,7 @@ extension Replica {
       conclude(at, decision.fragmentReplies, effective: [], decision.outcome)
     }
     noteReusedNumbers(in: standing)
+    if standing.forgottenUpTo > 0 { sendBehindRecords() }
     noteHistory(of: standing)
     if progress.isAhead(of: standing.position) { askForMissed() }
     progress.position = standing.position
@@ -98,7 +101,9 @@ extension Replica {
       // A reply that is held is noted without a sequence. It is handled in its turn, behind the resume point.
       let kept = entry.decision.flatMap { $0.sequence == nil ? nil : $0 }
       let known = decisions[entry.number] ?? kept
-      guard known != nil || entry.number <= standing.decided else { return nil }
+      guard known != nil || entry.number <= standing.decided else {
+        return forgottenCall(entry, by: standing)
+      }
       let accepted = entry.replies()
       var decision =
         known
@@ -112,6 +117,18 @@ extension Replica {
       }
       return decision
     }
+  }
+
+  /// Returns the decision about a call whose decision the server has forgotten: it does not begin the call again. Nil for
+  /// any other change set, which it may apply again. A call that keeps waiting could be sent under another identity, and
+  /// would be begun.
+  private func forgottenCall(
+    _ entry: PendingEntry, by standing: ScopeStanding
+  ) -> ScopeStanding.Decision? {
+    guard entry.number <= standing.forgottenUpTo, entry.set.isCall else { return nil }
+    return ScopeStanding.Decision(
+      number: entry.number, fragmentReplies: entry.replies(.outcomeForgotten),
+      outcome: entry.failure(.outcomeForgotten))
   }
 
   private func noteHistory(of standing: ScopeStanding) {

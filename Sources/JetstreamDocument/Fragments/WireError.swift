@@ -103,6 +103,13 @@ extension WireError {
       type: "reason-forgotten")
   }
 
+  /// The server has decided a call before, and knows no more of it. It does not begin the call again.
+  package static var outcomeForgotten: WireError {
+    WireError(
+      message: "The server has decided the call before, and has forgotten what has come of it",
+      type: "outcome-forgotten")
+  }
+
   /// The server would open the scope if it had the schema of the scope's classes. The client asks for the scope again, with
   /// the schema.
   package static var schemaWanted: WireError {

@@ -290,10 +290,3 @@ extension ScopeSync {
   /// True if a client that numbers its change sets calls a procedure.
   fileprivate var isCall: Bool { procedure.map { $0 != InitialContent.procedure } ?? false }
 }
-
-extension WireError {
-  /// The server has decided a call before, and knows no more of it. It does not begin the call again.
-  package static let outcomeForgotten = WireError(
-    message: "The server has decided the call before, and has forgotten what has come of it",
-    type: "outcome-forgotten")
-}

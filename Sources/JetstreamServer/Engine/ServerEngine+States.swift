@@ -14,7 +14,6 @@ extension ServerEngine {
     let isSettled = host.content.settle()
     let client = subscription.client
     var (standing, since) = host.order.standing(of: client, fetch)
-    if standing.isForgotten, let client { noteForgotten(client, in: host) }
     // Taken when the answer goes out: while many answers wait for the log, a list in each would be a copy of all.
     standing.decisions = []
     var state: StateCopy?
@@ -53,14 +52,6 @@ extension ServerEngine {
     encodeNext(of: host)
     // Many fetches may have waited for the same state, and each answer has all decisions that its client does not know.
     endsForOverflow(session)
-  }
-
-  /// Notes up to which number the change sets of a client are known to be decided, whose decisions were forgotten: at least
-  /// up to the last one in the stream. Of those that the client sends again, no call is begun again.
-  private func noteForgotten(_ client: UUID, in host: ScopeHost) {
-    let numbers = host.order.stream.all.lazy.compactMap(\.author).filter { $0.client == client }
-    host.order.clients.noteForgotten(
-      client, upTo: numbers.map(\.number).max(), scopeAt: host.sequence)
   }
 
   /// Refuses a fetch that was to be answered later.

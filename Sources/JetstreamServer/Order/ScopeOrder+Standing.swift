@@ -16,10 +16,11 @@ extension ScopeOrder {
         standing.isForgotten =
           items == nil || clients[client].forgotten.isTold
           || !takeDecisions(of: client, after: fetch.decided ?? 0)
+        if standing.isForgotten { noteForgotten(client) }
       }
       clients.saw(client, upTo: fetch.decided, scopeAt: sequence)
       let decisions = clients[client]
-      standing.decided = decisions.decided
+      (standing.decided, standing.forgottenUpTo) = (decisions.decided, decisions.forgotten.number)
       standing.decisions = decisions.unknown(after: fetch.decided ?? 0)
     }
     if fetch.tell == .nothing {
@@ -29,6 +30,13 @@ extension ScopeOrder {
     guard let items, !isStateLess(than: items, for: client) else { return (standing, nil) }
     standing.resumes = true
     return (standing, since)
+  }
+
+  /// Notes up to which number the change sets of a client are known to be decided, whose decisions were forgotten: at least
+  /// up to the last one in the stream. Of those that the client sends again, no call is begun again.
+  private func noteForgotten(_ client: UUID) {
+    let numbers = stream.all.lazy.compactMap(\.author).filter { $0.client == client }
+    clients.noteForgotten(client, upTo: numbers.map(\.number).max(), scopeAt: sequence)
   }
 
   /// Recovers the decisions on a client's change sets from the stream. Those in the stream were accepted, at least in part;

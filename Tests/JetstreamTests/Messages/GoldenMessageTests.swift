@@ -26,6 +26,7 @@ struct GoldenMessageTests {
       ("ScopeFetch-2", "ScopeFetch"),
       ("ScopeFetch-2-schema", "ScopeFetch"),
       ("ScopeFetchReply-2", "ScopeFetchReply"),
+      ("ScopeFetchReply-2-forgotten", "ScopeFetchReply"),
       ("ScopeSync-2", "ScopeSync"),
       ("ScopeSync-2-stream", "ScopeSync"),
       ("ScopeSyncReply-2", "ScopeSyncReply"),

@@ -59,6 +59,12 @@ package struct ScopeStanding: Sendable, Hashable {
   package var decisions: [Decision]
   /// True if the server may have decided change sets of this client whose outcomes it no longer knows.
   package var isForgotten = false
+  /// The highest number of a change set of this client that is known to be decided although its decision is forgotten; 0 if
+  /// there is none above ``decided``.
+  package var forgottenUpTo = 0
+
+  /// The highest number of a change set of this client that is known to be decided, 0 for none.
+  var lastNumber: Int { max(decided, forgottenUpTo) }
 
   /// Creates a standing.
   package init(
@@ -90,10 +96,12 @@ extension ScopeStanding {
       position: try ScopePosition(fields, in: object, field),
       resumes: object["resumes"] == .bool(true))
     isForgotten = object["forgotten"] == .bool(true)
-    guard let decided = (object["decided"] ?? 0).wholeNumber else {
-      throw fields.invalid(field, "should have a whole number in decided")
+    for (key, number) in [("decided", \Self.decided), ("forgottenUpTo", \Self.forgottenUpTo)] {
+      guard let value = (object[key] ?? 0).wholeNumber else {
+        throw fields.invalid(field, "should have a whole number in \(key)")
+      }
+      self[keyPath: number] = value
     }
-    self.decided = decided
     guard case .array(let elements) = object["decisions"] ?? [] else {
       throw fields.invalid(field, "should have an array in decisions")
     }
@@ -114,6 +122,7 @@ extension ScopeStanding {
     object["decided"] = .integer(Int64(decided))
     object["decisions"] = .array(decisions.map(\.json))
     if isForgotten { object["forgotten"] = true }
+    if forgottenUpTo > 0 { object["forgottenUpTo"] = .integer(Int64(forgottenUpTo)) }
     return .object(object)
   }
 }
