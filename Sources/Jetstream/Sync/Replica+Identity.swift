@@ -30,6 +30,8 @@ extension Replica {
   /// Takes another client identity under which change sets are numbered from now on, and records it.
   func takeNewIdentity(_ client: UUID) {
     request.clientID = client
+    // Whatever it has decided of these, it has done so under the other identity.
+    for at in pending.indices where !pending[at].isDecided { pending[at].isUnknownToServer = true }
     guard let root = scope.root else { return }
     keep(.named(client: client, root: root.uuid))
     sendBehindRecords()

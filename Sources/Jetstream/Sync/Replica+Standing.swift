@@ -131,8 +131,11 @@ extension Replica {
       outcome: entry.failure(.outcomeForgotten))
   }
 
+  /// Notes whether the server has lost the history that the replica knows, or decisions about change sets that the replica
+  /// may have sent before. A change set that was never sent was not decided.
   private func noteHistory(of standing: ScopeStanding) {
-    let isForgotten = standing.isForgotten && pending.unsentCount > 0
+    let isForgotten =
+      standing.isForgotten && pending[pending.sentCount...].contains { !$0.isUnknownToServer }
     guard progress.takeLoss(at: standing.position, isForgotten: isForgotten) else { return }
     if delegate?.historyLoss == .discard { discardPending() }
     delegate?.report(.historyLost(scope))

@@ -167,6 +167,23 @@ struct ForgottenClientTests {
     #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
+  @Test(
+    "A client that has never sent anything has lost nothing, however long it was away",
+    arguments: [HistoryLoss.recover, .discard])
+  func neverSent(policy: HistoryLoss) throws {
+    let one = join(policy)
+    one.wantsOnline = false
+    leave(one)
+    one.canvas.likes += 1
+    one.flush()
+    visit(24)
+    one.wantsOnline = true
+    world.settle()
+    #expect(losses(one) == 0 && one.rejections.isEmpty)
+    #expect(world.canvas.likes == 1)
+    #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
   @Test("Who is not forgotten is not told, nor is one who waits for nothing")
   func remembered() throws {
     let (one, idle) = (join(), join())

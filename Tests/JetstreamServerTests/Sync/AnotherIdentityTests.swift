@@ -133,6 +133,39 @@ struct AnotherIdentityTests {
     #expect(replica.request.clientID != identity && restored.engine.checkInvariants() == [])
   }
 
+  @Test(
+    "Of what was sent under the old identity, the server has forgotten nothing under the new one")
+  func forgottenOnce() throws {
+    let server = ScriptedServer()
+    let (identity, root) = (server.engine.configuration.clientID, server.canvas.uuid)
+    let position = ScopePosition(epoch: "e", sequence: 1)
+    /// Sends the state with a resume point that does not know what was decided.
+    func grantForgotten(upTo number: Int) {
+      var standing = ScopeStanding(position: position)
+      (standing.isForgotten, standing.forgottenUpTo) = (true, number)
+      let fragment = SyncFragment(
+        .change, uuid: root, className: "Canvas",
+        properties: ["name": .null, "shapes": [], "hidden": []])
+      server.receive(
+        .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0, standing: standing)),
+        .scopeState(ScopeState(index: 2, scopeIndex: 0, rootUUID: root, fragments: [fragment])))
+    }
+    server.joinAtPosition(position)
+    server.scope.modify { server.canvas.likes = 1 }
+    #expect(server.takeSyncs().map(\.number) == [1])
+    server.loseSession()
+    // The client has given no number above 1.
+    grantForgotten(upTo: 7)
+    #expect(server.historyLosses == 1 && server.takeSyncs().isEmpty)
+    #expect(server.engine.configuration.clientID != identity)
+    server.advance(by: .seconds(1))
+    server.open()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "last", protocol: 2)))
+    grantForgotten(upTo: 0)
+    #expect(server.historyLosses == 1 && server.takeSyncs().map(\.number) == [1])
+    #expect(server.engine.checkInvariants() == [])
+  }
+
   @Test("Nothing is sent under the new identity before that is in the log")
   func durable() throws {
     let server = ScriptedServer()
