@@ -152,16 +152,17 @@ extension ServerEngine {
 
   /// Forgets decisions of clients that do not have the scope now, if there are too many.
   func trimClients(of host: ScopeHost) {
+    let stream = host.order.stream
     host.order.clients.trim(
-      to: configuration.rememberedClients, bytes: configuration.absentDecisionBytes
-    ) { [unowned host] in
-      var present = Set(host.audience.subscriptions.values.compactMap(\.client))
-      // A client that has left may have a change set that is still being decided.
-      for set in host.undecided.all {
-        if case .client(let client) = set.sender { present.insert(client) }
-      }
-      return present
-    }
+      to: configuration.rememberedClients, bytes: configuration.absentDecisionBytes,
+      present: { [unowned host] in
+        var present = Set(host.audience.subscriptions.values.compactMap(\.client))
+        // A client that has left may have a change set that is still being decided.
+        for set in host.undecided.all {
+          if case .client(let client) = set.sender { present.insert(client) }
+        }
+        return present
+      }, last: { stream.lastNumbers })
   }
 
   /// Reports the reasons for which rules could not decide.

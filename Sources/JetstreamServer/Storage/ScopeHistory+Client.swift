@@ -69,6 +69,18 @@ extension ScopeHistory {
       return result
     }
 
+    /// The client once all its decisions are forgotten.
+    var emptied: Self {
+      .emptied(upTo: max(forgotten.number, decided), isTold: forgotten.isTold, seenAt: seenAt)
+    }
+
+    /// Returns the client once all its decisions are forgotten; nil if it knows all decisions on change sets behind `number`,
+    /// or has made none.
+    func emptied(behind number: Int) -> Self? {
+      if decisions.isEmpty, forgotten == .nothing { return nil }
+      return max(forgotten.number, decided) > number ? emptied : nil
+    }
+
     /// The approximate size in memory of all decisions and traces, in bytes.
     var size: Int { bytes + traces.count * MemoryLayout<Trace>.stride }
 

@@ -100,20 +100,27 @@ struct ClientTable {
   ///
   /// - Parameters:
   ///   - limit: the number of clients. Once the table exceeds it by a quarter, those that were seen least recently are
-  ///     dropped.
+  ///     dropped. A client that may not know what was decided behind its last change set in the stream loses its decisions
+  ///     alone, for as long as that is there: the stream does not tell that calls were begun that have failed.
   ///   - most: the approximate size of the decisions of all clients that are not present; nil for no limit. Once they exceed
   ///     it by a quarter, the clients with the most lose theirs. A user may be one client after the other, and leave each
   ///     behind with all that it may not know: those of other users stay.
+  ///   - present: returns the clients that are present.
+  ///   - last: returns the highest number of a change set in the stream for each client that has made one of these.
   ///
   /// Cost: O(n log n), at most once for every `limit / 4` clients that are added, and every `most / 4` bytes.
-  mutating func trim(to limit: Int, bytes most: Int?, present: () -> Set<UUID>) {
+  mutating func trim(
+    to limit: Int, bytes most: Int?, present: () -> Set<UUID>, last: () -> [UUID: Int] = { [:] }
+  ) {
     let limit = max(limit, 0)
     let margin = max(limit / 4, 1)
     if byID.count - limit > margin, byID.count > trimAt {
       let absent = absent(present())
         .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
+      let last = last()
       for (client, decisions) in absent.prefix(byID.count - limit) {
-        byID[client] = nil
+        byID[client] = last[client].flatMap { decisions.emptied(behind: $0) }
+        if byID[client] != nil { continue }
         // 0 stands for none.
         forgottenUpTo = max(forgottenUpTo, decisions.seenAt, 1)
       }
@@ -141,8 +148,7 @@ struct ClientTable {
       byID[client]?.dropTraces()
       if bytes <= most || known.decisions.isEmpty { continue }
       bytes -= known.bytes
-      byID[client] = .emptied(
-        upTo: max(known.forgotten.number, known.decided), isTold: false, seenAt: known.seenAt)
+      byID[client] = known.emptied
     }
   }
 }

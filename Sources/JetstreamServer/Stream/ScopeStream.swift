@@ -145,6 +145,14 @@ package struct ScopeStream {
   /// All items, in order.
   var all: [StreamItem] { items }
 
+  /// The highest number of a change set in the stream for each client that has made one. Cost: O(number of items).
+  var lastNumbers: [UUID: Int] {
+    items.reduce(into: [:]) { result, item in
+      guard let author = item.author else { return }
+      result[author.client] = max(result[author.client] ?? 0, author.number)
+    }
+  }
+
   /// The sequence before the first item; nil if there are no items.
   var start: Int? { items.first.map { $0.sequence - 1 } }
 

@@ -169,6 +169,34 @@ struct ForgottenCallTests {
     #expect(decisions.map(\.outcome?.error?.type) == ["outcome-forgotten"])
   }
 
+  @Test(
+    "Of a client that was dropped, calls are not begun again that failed behind its last change set"
+  )
+  func droppedBehind() throws {
+    let world = world(clients: 1, bytes: nil)
+    let first = peer(world, ann)
+    #expect(name("accepted", by: first, number: 1)?.sequence == 1)
+    for number in 2...3 { first.call(number: number) }
+    #expect(calls.count == 2)
+    leave(first)
+    visit(world, 4)
+    let table = try #require(world.server.hosts.values.first?.order.clients)
+    #expect(table[ann].decisions.isEmpty)
+    let back = peer(world, ann, since: 0)
+    let standing = try standing(of: back)
+    #expect(!standing.isForgotten && standing.decided == 3)
+    #expect(standing.decisions.map(\.number) == [1, 2, 3])
+    for number in 2...3 {
+      #expect(error(of: back.call(number: number), to: back)?.type == "reason-forgotten")
+    }
+    #expect(calls.count == 2)
+    // Once the change set is not in the stream any more, nothing is left of the client.
+    leave(back)
+    visit(world, 20)
+    let last = try #require(world.server.hosts.values.first?.order.clients)
+    #expect(last.byID[ann] == nil && last.count <= 3)
+  }
+
   @Test("A client that the server has never seen has no calls that were begun")
   func stranger() throws {
     let world = world(clients: 1, bytes: nil)
