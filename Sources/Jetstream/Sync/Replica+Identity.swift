@@ -8,8 +8,9 @@ import Foundation
 ///
 /// - in its reply to a change set;
 /// - in a resume point that decides one which was never sent, or has a higher number than any that the replica has
-///   given, also if it is forgotten how. So a copy mostly takes another identity before it sends anything. A replica whose log has lost its last
-///   change sets, although they were reported as durable, does the same: it gets them like those of other clients;
+///   given, also if it is forgotten how. So a copy mostly takes another identity before it sends anything. A replica
+///   whose log has lost its last change sets, although they were reported as durable, does the same: it gets them like
+///   those of other clients;
 /// - in a resume point that decides one whose checksum differs. If two copies are connected at the same time, both may
 ///   give a number before either hears of the other, and the session may be lost together with the reply.
 ///   That is not found out once the other copy has said that it knows the decisions of dozens more: the server keeps

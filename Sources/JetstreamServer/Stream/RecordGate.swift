@@ -21,6 +21,8 @@ final class RecordGate {
   private(set) var isStalled = false
   /// The actions that wait for records to be durable, each with the number of records that it waits for.
   private var waiting: [(records: Int, action: () -> Void)] = []
+  /// True while actions that have waited run: what they have run once more comes behind them.
+  private var runsActions = false
 
   /// True while a submission is being decided: the scope's state is not the result of its records then.
   var isInStep: Bool { openSteps > 0 }
@@ -46,7 +48,7 @@ final class RecordGate {
   }
 
   /// True if all records made so far are durable, and nothing waits for one.
-  var isCurrent: Bool { durable >= made && waiting.isEmpty }
+  var isCurrent: Bool { durable >= made && waiting.isEmpty && !runsActions }
 
   /// Runs `action` once all records made so far are durable; at once if they are. Actions run in the order of the
   /// calls.
@@ -63,9 +65,14 @@ final class RecordGate {
     let new = max(0, sizes.count - max(0, made - durable))
     unstoredBytes -= sizes[..<new].reduce(0, +)
     sizes.removeFirst(new)
-    let ready = waiting.prefix { $0.records <= durable }
-    waiting.removeFirst(ready.count)
-    for entry in ready { entry.action() }
+    if runsActions { return }
+    runsActions = true
+    defer { runsActions = false }
+    while let next = waiting.first, next.records <= durable {
+      let ready = waiting.prefix { $0.records <= durable }
+      waiting.removeFirst(ready.count)
+      for entry in ready { entry.action() }
+    }
   }
 
   /// Takes note that the store has failed, and that it will try again. Returns true if clients have to wait for it from
