@@ -63,6 +63,8 @@ package final class ClientEngine {
 
   /// Ends the session and all syncing. Pending changes stay visible in their scopes.
   package func close() {
+    // What is in no change set yet would not be in the logs of the scopes, either.
+    for replica in replicas { replica.scope.sealAllChanges() }
     // Scopes that have a log may be fetched after the client was closed.
     guard connection.state != .closed || !replicas.isEmpty else { return }
     let error = SyncError.sessionClosed(reason: "it was closed here")

@@ -64,6 +64,15 @@ struct LeftLogTests {
     #expect(try await count() == 50)
   }
 
+  @Test("What was changed just before the client is closed is in the log")
+  func closedAtOnce() async throws {
+    let client = Client(url: "ws://127.0.0.1:1")
+    try client.fetch(scope, log: log)
+    canvas.likes = 1
+    client.close()
+    #expect(try await count() == 1)
+  }
+
   @Test("A client that was closed ends what it has begun to sync since when it is closed again")
   func closedTwice() async throws {
     let client = Client(url: "ws://127.0.0.1:1")
