@@ -5,8 +5,8 @@
 /// late events of an old connection.
 package struct ClientConnection {
   enum State: Equatable {
-    /// The app has not asked for a connection, or connecting is given up.
-    case idle
+    /// The app has not asked for a connection, or connecting is given up, with this error.
+    case idle(after: SyncError?)
     case connecting
     /// SessionCreate was sent; the server has to answer by this time.
     case creating(due: Duration)
@@ -29,7 +29,7 @@ package struct ClientConnection {
     case ping
   }
 
-  private(set) var state = State.idle
+  private(set) var state = State.idle(after: nil)
   /// The number of the current connection.
   package private(set) var number = 0
   /// The number of failures since the client was last online or began to connect.
@@ -67,6 +67,11 @@ package struct ClientConnection {
     case .waiting: .waiting
     case .resting: .resting
     }
+  }
+
+  /// The error with which connecting was given up, until the app connects again; nil if it was not.
+  var finalError: SyncError? {
+    if case .idle(let error) = state { error } else { nil }
   }
 
   /// True from the attempt to open a connection until it is given up.

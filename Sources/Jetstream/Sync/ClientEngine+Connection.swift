@@ -3,7 +3,12 @@ import Foundation
 /// The beginning and the end of a connection.
 extension ClientEngine {
   /// Enters a state of the connection, closes a connection that it ends, and reports the status if it is another one.
+  ///
+  /// The app may close the client in any handler: when a frame cannot be sent, when a diagnostic or a status is reported,
+  /// when an observer is called. The code that has called it goes on afterwards, and would enter the state that it was
+  /// about to enter. So a client that was closed stays closed, until ``connect(params:now:)`` ends that state.
   func enter(_ next: ClientConnection.State) {
+    guard connection.state != .closed else { return }
     let before = connection
     connection.enter(next)
     if before.isOpen, connection.number != before.number { perform(.disconnect) }
@@ -15,6 +20,7 @@ extension ClientEngine {
   package var status: ClientStatus { connection.status }
 
   func open() {
+    guard connection.state != .closed else { return }
     guard isPermitted(.connecting) || replicas.contains(where: { $0.schedule.isForced })
     else {
       enter(.waiting(retryDue: nil))
@@ -30,6 +36,7 @@ extension ClientEngine {
   ///
   /// - Parameter pause: the time that the server wants the client to wait; zero if it has named none.
   func retry(reason: String, after pause: Duration = .zero) {
+    guard connection.state != .closed else { return }
     connection.problem = reason
     let failed = takeRounds()
     defer { for round in failed { round.finish(.failure(.connectionFailed(reason: reason))) } }
@@ -54,7 +61,7 @@ extension ClientEngine {
     let lost = unlogged()
     loseSession()
     connection.problem = "\(error)"
-    stop(.idle, error, losing: lost)
+    stop(.idle(after: error), error, losing: lost)
     report(.sessionDenied(error))
   }
 
@@ -76,7 +83,7 @@ extension ClientEngine {
     let lost = unlogged()
     if session.token != nil { loseSession() }
     connection.problem = "\(error)"
-    stop(.idle, error, losing: lost)
+    stop(.idle(after: error), error, losing: lost)
     diagnose(.error, .connection, "\(error); the client gives up")
     if case .sessionDenied = error {
       report(.sessionDenied(error))

@@ -114,6 +114,8 @@ extension ClientEngine {
         continue
       }
       send(fetch: replica)
+      // If the frame could not be sent, a handler may have closed the client.
+      guard status == .online else { return }
     }
   }
 

@@ -53,11 +53,21 @@ package final class ClientEngine {
 
   // MARK: Calls
 
+  /// Begins to connect. While there is no session, the next one is asked for with `params`.
   package func connect(params: JSONValue, now: Duration) {
     self.now = now
-    guard status == .offline else { return }
+    guard status == .offline else {
+      guard session.token == nil, credentials.params != params else { return }
+      credentials.params = params
+      // The server was asked with the earlier ones, and may grant that session: another connection asks once more.
+      if connection.isCreating, credentials.presented?.params == nil { open() }
+      return
+    }
     credentials.params = params
     refusedBytes = .max
+    // A handler may have closed the client while it was sending, so that messages were numbered since.
+    session.end()
+    connection.enter(.idle(after: nil))
     open()
   }
 

@@ -88,6 +88,17 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   /// Notes that the change sets up to a place were sent, or are decided.
   mutating func noteSent(upTo place: Int) { sentCount = Swift.max(sentCount, place + 1) }
 
+  /// Notes the index of the message that has carried a change set, unless that is not pending any more, or waits to be
+  /// sent again.
+  ///
+  /// - Returns: false if it was not noted.
+  @discardableResult
+  mutating func noteMessage(_ index: Int, of number: Int) -> Bool {
+    guard let place = place(of: number), place < sentCount else { return false }
+    self[place].messageIndex = index
+    return true
+  }
+
   /// Notes that the server refuses to read a change set, whose message has this size.
   mutating func refuse(_ place: Int, bytes: Int) { refused[self[place].number] = bytes }
 

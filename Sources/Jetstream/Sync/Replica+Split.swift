@@ -11,7 +11,8 @@ extension Replica {
   ) {
     let entry = pending[at]
     guard pending.splits[entry.number] != nil || dialect.splits(entry.set, fragments) else {
-      pending[at].messageIndex = send(entry, fragments)
+      let index = send(entry, fragments)
+      pending.noteMessage(index, of: entry.number)
       return
     }
     let parts = pending.splits[entry.number, default: SplitSet()].begin(
@@ -21,8 +22,9 @@ extension Replica {
       })
     for (part, fragments) in parts.enumerated() {
       let index = send(entry, fragments)
+      // A listener that is told that a frame cannot be sent may end the syncing of the scope.
+      guard pending.noteMessage(index, of: entry.number) else { return }
       session.partMessages[index] = (entry.number, part)
-      pending[at].messageIndex = index
     }
   }
 

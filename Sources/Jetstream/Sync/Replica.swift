@@ -179,7 +179,9 @@ package final class Replica {
     _ send: (PendingEntry, [SyncFragment]) -> Int
   ) -> UnsendableSet? {
     guard session.hasState else { return nil }
-    // A frame that cannot be sent is reported, and a listener that makes changes then has them sent from here, too.
+    // A frame that cannot be sent is reported, and a listener may do anything then. Changes that it makes are sent from
+    // here, too. If it closes the client or leaves the scope, nothing is pending any more. So `send` may change the queue:
+    // a change set is found again by its number.
     while session.hasState, pending.unsentCount > 0 {
       let at = pending.sentCount
       // Decisions that are held are not acknowledged, and count like those that have not come.
@@ -193,7 +195,8 @@ package final class Replica {
       pending[at].isUnknownToServer = false
       let number = pending[at].number
       if !dialect.isOfValues {
-        pending[at].messageIndex = send(pending[at], pending[at].set.fragments)
+        let index = send(pending[at], pending[at].set.fragments)
+        pending.noteMessage(index, of: number)
         continue
       }
       let fragments = pending[at].set.fragments.map { fragment in

@@ -14,6 +14,10 @@ final class ScriptedServer {
   private(set) var statuses: [ClientStatus] = []
   /// Called with each status.
   var onStatus: ((ClientStatus) -> Void)?
+  /// Called for each frame that the client sends.
+  var onSend: (() -> Void)?
+  /// Called with each diagnostic.
+  var onDiagnostic: ((Diagnostic) -> Void)?
   /// The tokens of the sessions that were reported.
   private(set) var reportedTokens: [String] = []
   private(set) var counts: [Int] = []
@@ -44,6 +48,7 @@ final class ScriptedServer {
           for case .success(let message) in (try? Message.decodeFrame(frame)) ?? [] {
             sent.append(message)
           }
+          onSend?()
         case .disconnect: disconnects += 1
         }
       },
@@ -58,7 +63,9 @@ final class ScriptedServer {
         case .rejected(_, let fragment, let error, _):
           rejections.append("\(fragment.className): \(error.message)")
         case .historyLost: historyLosses += 1
-        case .diagnostic(let diagnostic): diagnostics.append("\(diagnostic)")
+        case .diagnostic(let diagnostic):
+          diagnostics.append("\(diagnostic)")
+          onDiagnostic?(diagnostic)
         default: break
         }
       })
