@@ -15,6 +15,11 @@ final class Awaited<Value: Sendable>: Sendable {
 
   init(cancelled: Value) { self.cancelled = cancelled }
 
+  /// True once the value has arrived, or the task that waits is cancelled.
+  var isOver: Bool {
+    state.withLock { if case .over = $0 { true } else { false } }
+  }
+
   func put(_ value: Value) {
     let waiting = state.withLock { state -> CheckedContinuation<Value, Never>? in
       if case .over = state { return nil }

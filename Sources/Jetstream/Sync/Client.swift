@@ -28,8 +28,8 @@ public final class Client: Observable {
   /// Fires with a description of each message that the client skipped and each connection that failed.
   public let onDiagnostic = Signal<Diagnostic>()
 
-  /// True while there is a session.
-  package private(set) var hasSession = false
+  /// True while there is a session, also while its connection is lost.
+  package var hasSession: Bool { engine.session.token != nil }
 
   private let transport: any Transport
   private(set) lazy var tracking = ClientTracking(self)
@@ -139,7 +139,11 @@ public final class Client: Observable {
   /// The scopes that the client syncs.
   package var scopes: [Scope] { engine.scopes }
 
-  /// Connects and creates a session. Returns at once if there is one.
+  /// Connects and creates a session. Returns at once if there is one, also while its connection is lost. When the server
+  /// has ended a session, this waits for the next one.
+  ///
+  /// The session has the `params` of the last call, also if the one before it was cancelled. A call beside one that still
+  /// waits joins that one, and gets the same session.
   ///
   /// While the server cannot be reached the client keeps trying, and this waits; ``onDiagnostic``
   /// tells why. A task that is cancelled stops waiting; the client goes on connecting until ``close()``. `params` reach
@@ -154,8 +158,9 @@ public final class Client: Observable {
   ) async throws(SyncError) {
     if hasSession { return }
     let outcome = SyncOutcome()
+    let joins = connecting.contains { !$0.isOver }
     connecting.append(outcome)
-    beginConnecting(params)
+    if !joins || status == .offline { beginConnecting(params) }
     let result = await outcome.value
     connecting.removeAll { $0 === outcome }
     try result.get()
@@ -250,14 +255,11 @@ public final class Client: Observable {
       tracking.didChange(\.status)
       onStatusChange.fire(status)
     case .sessionCreated:
-      hasSession = true
       finishConnecting(.success(()))
     case .sessionDenied(let error):
-      hasSession = false
       finishConnecting(.failure(error))
       onSessionDenied.fire(error)
     case .ended(let error):
-      hasSession = false
       finishConnecting(.failure(error))
     case .rejected: break  // It is in the scope's ledger.
     case .diagnostic(let diagnostic): onDiagnostic.fire(diagnostic)
