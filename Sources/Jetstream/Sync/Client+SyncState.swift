@@ -6,7 +6,10 @@ extension Client {
     return engine.state(of: scope)
   }
 
-  /// Returns true if the model has local changes that are not confirmed, which ``SyncState/pendingCount`` counts. Cost: O(properties).
+  /// Returns true if the model has local changes that are not confirmed, which ``SyncState/pendingCount`` counts.
+  ///
+  /// Cost: O(n) for n properties of the model. If its class has a dictionary, O(n) for n properties of all models of the
+  /// scope that have such changes.
   public func isPending(_ model: ModelObject) -> Bool {
     tracking.readPending(in: model.scope)
     return engine.isPending(model)
@@ -31,32 +34,55 @@ extension Client {
   /// because the scope's mode holds back other clients' change sets that come before it.
   ///
   /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if that
-  ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.
+  ///   ends before, ``SyncError/cancelled`` if the task is cancelled, and the error of ``connect(params:)`` once the client
+  ///   has stopped connecting, until the app connects again.
   public func waitForUpload(
     of scope: Scope
   ) async throws(SyncError) {
-    guard syncState(of: scope) != nil else { throw .notFetched(scope: scope.name) }
+    guard engine.replica(of: scope) != nil else { throw .notFetched(scope: scope.name) }
     scope.flush()
     let last = engine.lastNumber(of: scope)
-    for await _ in syncStates(of: scope) where engine.isDecided(scope, upTo: last) { return }
-    throw Self.end
-  }
-
-  private static var end: SyncError {
-    Task.isCancelled ? .cancelled : .sessionClosed(reason: "the scope is not synced any more")
+    try await wait(for: scope) { $0.isDecided(scope, upTo: last) }
   }
 
   /// Waits until there is a connection and the scope has everything that the server had when the connection was
   /// made, or when the client last asked for changes: ``SyncState/isUpToDate``.
   ///
+  /// In a mode that closes the connection between syncs, such as ``SyncMode/manual``, that is so at the end of a sync: this
+  /// waits for the running or the next one.
+  ///
   /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if the
-  ///   syncing of the scope ends before, and ``SyncError/cancelled`` if the task is cancelled.
+  ///   syncing of the scope ends before, ``SyncError/cancelled`` if the task is cancelled, and the error of
+  ///   ``connect(params:)`` once the client has stopped connecting, until the app connects again.
   public func waitForDownload(
     of scope: Scope
   ) async throws(SyncError) {
-    guard syncState(of: scope) != nil else { throw .notFetched(scope: scope.name) }
-    for await state in syncStates(of: scope) where state.isUpToDate { return }
-    throw Self.end
+    guard engine.replica(of: scope) != nil else { throw .notFetched(scope: scope.name) }
+    try await wait(for: scope) { $0.state(of: scope)?.isUpToDate == true }
+  }
+
+  /// Waits until `isDone` returns true, which is asked whenever the sync state of the scope changes: a state may be over
+  /// before the task that waits has its turn, as when the client closes its connection at the end of a sync.
+  private func wait(
+    for scope: Scope, until isDone: @escaping (ClientEngine) -> Bool
+  ) async throws(SyncError) {
+    let outcome = SyncOutcome()
+    let check = { (engine: ClientEngine) in
+      if isDone(engine) {
+        outcome.put(.success(()))
+      } else if let error = engine.connection.finalError {
+        outcome.put(.failure(error))
+      } else if engine.replica(of: scope) == nil {
+        outcome.put(.failure(.sessionClosed(reason: "the scope is not synced any more")))
+      }
+    }
+    check(engine)
+    let token = onSyncStateChange.listen { [weak engine] changed in
+      if changed === scope, let engine { check(engine) }
+    }
+    defer { token.cancel() }
+    let result = await outcome.value
+    try result.get()
   }
 
   /// The sync states of one scope; see ``Client/syncStates(of:)``.

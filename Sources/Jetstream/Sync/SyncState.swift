@@ -113,6 +113,7 @@ extension ClientEngine {
 
   private func state(of replica: Replica) -> SyncState {
     var result = replica.state(status)
+    if awaitsAnswer(replica) { result.isUpToDate = false }
     switch status {
     case .offline: result.stall = result.stall ?? .notConnected
     case .waiting where deferral != nil && connection.state == .waiting(retryDue: nil):
@@ -130,6 +131,16 @@ extension ClientEngine {
     case .resting: break
     }
     return result
+  }
+
+  /// True while a sync of a scope is about to ask the server for what the scope has missed, or waits for the answer. In
+  /// realtime, the server is not asked but sends everything; and a server of version 1 is never asked.
+  private func awaitsAnswer(_ replica: Replica) -> Bool {
+    let schedule = replica.schedule
+    guard schedule.round != nil, schedule.mode != .realtime, session.version > 1 else {
+      return false
+    }
+    return schedule.hasToAsk || session.isAsking(for: replica)
   }
 
   /// Reports the scopes whose state has changed since the last report.
