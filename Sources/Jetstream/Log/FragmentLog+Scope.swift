@@ -24,7 +24,9 @@ extension FragmentLog {
   /// The scope needs a root of the class that the log was made with. Models that are already in the
   /// scope keep their identity if the log contains them; others are detached. Observers fire,
   /// ``Scope/onChanges`` does not. If the log is new, the scope stays unchanged, and its state is
-  /// written as the first snapshot, the base of the first change set.
+  /// written as the first snapshot, the base of the first change set. Change sets that the scope
+  /// makes until that is on disk are appended behind it, without an author; later ones are appended
+  /// once ``record(_:author:date:snapshotEvery:onFailure:)`` is called.
   ///
   /// Cost: reading and applying the snapshot and the change sets after it. Writing the first
   /// snapshot does not block the thread.
@@ -39,7 +41,20 @@ extension FragmentLog {
     // The log may already have records of other kinds.
     var result = LogRestoration(snapshot: lastSequence)
     result.sequence = lastSequence
-    try await self.snapshot(of: scope)
+    if scope.hasCollectedChanges { scope.flush() }
+    // The scope may change while the snapshot is written, and the app can record it only afterwards. These change sets
+    // wait for the snapshot: without it, they would be in a log that has nothing to apply them to.
+    var made: [ChangeSet] = []
+    let token = scope.onChanges.listen { set in
+      var set = set
+      set.date = set.date ?? Date()
+      made.append(set)
+    }
+    defer { token.cancel() }
+    try await write(scope.fullState())
+    if made.isEmpty { return result }
+    result.sequence = try append(made).sequence
+    records.writeNow()
     return result
   }
 
@@ -107,7 +122,11 @@ extension FragmentLog {
   public func snapshot(of scope: Scope) async throws(LogError) {
     claim(.app)
     if scope.hasCollectedChanges { scope.flush() }
-    let state = scope.fullState()
+    try await write(scope.fullState())
+  }
+
+  /// Writes a snapshot of the state that the last record has led to.
+  private func write(_ state: [SyncFragment]) async throws(LogError) {
     try await records.snapshot(at: lastSequence, standingFor: [.set]) { Self.records(of: state) }
   }
 
