@@ -65,7 +65,12 @@ public final class ConflictLedger: Observable {
   /// Discards a conflict with its consequences, or a single consequence: the app agrees with the value that counts.
   /// Does nothing if there is no such conflict. Cost: O(n).
   public func discard(_ id: Conflict.ID) {
-    discard(Set(items.first { $0.id == id }?.parts.map(\.id) ?? [id]))
+    // Apps discard many conflicts one by one, so the others are neither copied nor looked at again.
+    guard let place = stored.firstIndex(where: { $0.id == id }) else { return discard([id]) }
+    let item = items.remove(at: place)
+    removals += 1
+    onDiscard.fire(item.parts)
+    onRemove.fire(item)
   }
 
   /// Discards conflicts and consequences by id. Consequences of a discarded conflict stay unless they are named,
@@ -244,9 +249,11 @@ extension Scope {
       failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
     }
     let done = all.indices.filter { !failed.contains($0) }.map { all[$0].id }
-    // An enclosing call of `modify` may still roll everything back.
-    if let modification, !schedule.isApplying {
-      modification.retried += done
+    // An enclosing call of `modify` may still roll everything back. In an observer of remote changes, the change set comes
+    // later, and a log must not lose the conflict before it has that.
+    let outer = modification?.isOver == false ? modification : nil
+    if let running = outer ?? (schedule.isApplying ? schedule.deferred : nil) {
+      running.retried += done
     } else {
       // A log has the change set by now: a crash in between brings a conflict back, but loses none.
       self.conflicts.discard(Set(done))

@@ -51,9 +51,12 @@ extension Scope {
     precondition(
       modification == nil,
       "takeFragments() was called within modify of scope \(name), whose changes belong together.")
-    let handle = takeDeferred()
-    defer { handle?.finish(.accepted, nil) }
-    return collect(for: handle)?.set.fragments ?? []
+    let over = takeDeferred()
+    defer {
+      over?.handle.finish(.accepted, nil)
+      conflicts.discard(Set(over?.retried ?? []))
+    }
+    return collect(for: over?.handle)?.set.fragments ?? []
   }
 
   /// True if local changes wait to become a change set. This includes changes that were undone since, and
@@ -88,18 +91,30 @@ extension Scope {
     // with local changes, which must stay collected to stay visible in front of them.
     guard modification == nil, !schedule.isApplying else { return schedule.miss() }
     schedule.endInterval()
-    let handle = takeDeferred()
-    let collected = collect(
-      includingHeldBack: includingHeldBack || handle != nil, for: handle)
-    if let collected { sealed.append(collected) } else { handle?.finish(.accepted, nil) }
+    sealDeferred(includingHeldBack: includingHeldBack)
   }
 
-  /// Returns the handle of the finished calls of `modify` whose changes the next change set contains.
-  func takeDeferred() -> ChangeSetHandle? {
+  /// Seals the collected changes. The change set is that of the finished calls of `modify` that have waited for it, if there
+  /// are any.
+  func sealDeferred(includingHeldBack: Bool) {
+    let over = takeDeferred()
+    let collected = collect(
+      includingHeldBack: includingHeldBack || over != nil, for: over?.handle)
+    guard let collected else {
+      over?.handle.finish(.accepted, nil)
+      conflicts.discard(Set(over?.retried ?? []))
+      return
+    }
+    collected.retried = over?.retried ?? []
+    sealed.append(collected)
+  }
+
+  /// Takes the finished calls of `modify` whose changes the next change set contains.
+  private func takeDeferred() -> Modification? {
     guard let over = schedule.deferred else { return nil }
     schedule.deferred = nil
     forgetDeparted(over)
-    return over.handle
+    return over
   }
 
   func tickDidDeliver() {
@@ -107,6 +122,7 @@ extension Scope {
     while let collected = sealed.next() {
       if !collected.set.fragments.isEmpty { onChanges.fire(collected.set) }
       if onSealedChanges.hasListeners { onSealedChanges.fire(collected) }
+      if !collected.retried.isEmpty { conflicts.discard(Set(collected.retried)) }
       if let handle = collected.handle, collected.pending?.claims ?? 0 == 0 {
         handle.finish(.accepted, nil)
       }

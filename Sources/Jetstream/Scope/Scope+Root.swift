@@ -61,12 +61,7 @@ extension Scope {
   private func releaseRoot() {
     guard let model = root else { return }
     requireNoModification("asked for its root")
-    let handle = takeDeferred()
-    if let set = collect(includingHeldBack: true, for: handle) {
-      sealed.append(set)
-    } else {
-      handle?.finish(.accepted, nil)
-    }
+    sealDeferred(includingHeldBack: true)
     tree.root = nil
     var events = StructureEvents()
     Structure.detachUnreached(among: [model], from: tree, &events)

@@ -39,6 +39,8 @@ package final class SealedChanges {
   let outcomes: [PropertyKey: Outcome]
   /// The handle of the change set. Nil if the set was not made by `modify`.
   let handle: ChangeSetHandle?
+  /// The conflicts that leave the ledger when the change set has been delivered, because it makes their changes again.
+  var retried: [Conflict.ID] = []
   /// The change set as a pending one, once a client has claimed it.
   private(set) var pending: PendingChangeSet?
 

@@ -1,3 +1,4 @@
+import Foundation
 @testable import Jetstream
 import JetstreamServer
 import Testing
@@ -107,6 +108,25 @@ struct ConflictTests: ScriptedSuite {
     #expect(gone == [item] && items.isEmpty && heard == ["name"] && canvas.name == nil)
   }
 
+  @Test("Thousands of conflicts are discarded one by one, in any order")
+  func discardMany() {
+    let conflicts = (0..<3_000).map { number in
+      Conflict(
+        id: UUID(), model: shape.uuid, className: "Shape", property: "label", base: nil,
+        mine: .value(.string("\(number)")), theirs: nil, reason: .overwritten, theirAuthor: nil,
+        changeSet: UUID(), author: nil, message: nil)
+    }
+    scope.conflicts.add(conflicts)
+    var discarded: [Conflict] = []
+    var removed: [Conflict] = []
+    scope.conflicts.onDiscard.listen { discarded += $0 }
+    scope.conflicts.onRemove.listen { removed.append($0) }
+    let order = conflicts.prefix(1_500) + conflicts.suffix(1_499).reversed()
+    for conflict in order { scope.conflicts.discard(conflict.id) }
+    #expect(items == [conflicts[1_500]])
+    #expect(discarded == Array(order) && removed == Array(order))
+  }
+
   @Test("A conflict that a listener has discarded or retried is not announced afterwards")
   func announcedWhenGone() {
     var log: [String] = []
@@ -173,6 +193,44 @@ struct ConflictTests: ScriptedSuite {
       }
     }
     #expect(items.map(\.property) == ["name"])
+  }
+
+  @Test("A retry by an observer of remote changes ends a conflict once its change set is made")
+  func retryAmongRemoteChanges() {
+    reject([no, no]) {
+      canvas.name = "mine"
+      shape.x = 5
+    }
+    let conflicts = items
+    var removed: [String?] = []
+    scope.conflicts.onRemove.listen { removed.append($0.property) }
+    shape.observeChangeImmediately(shape, \.label) { [scope] _, _, _ in
+      scope.retry([conflicts[0]])
+      scope.modify { scope.retry([conflicts[1]]) }
+    }
+    server.tell(change(shape, ["label": "theirs"]))
+    #expect(items == conflicts && removed.isEmpty && canvas.name == "mine" && shape.x == 5)
+    scope.flush()
+    #expect(removed == ["name", "x"] && items.isEmpty)
+    #expect(server.takeSyncs().count == 1)
+  }
+
+  @Test("A retry by an observer of remote changes that is taken back leaves the conflict")
+  func retryTakenBackAmongRemoteChanges() {
+    struct Unwanted: Error {}
+    reject([no]) { canvas.name = "mine" }
+    let conflicts = items
+    shape.observeChangeImmediately(shape, \.label) { [scope] _, _, _ in
+      #expect(throws: Unwanted.self) {
+        try scope.modify {
+          scope.retry(conflicts)
+          throw Unwanted()
+        }
+      }
+    }
+    server.tell(change(shape, ["label": "theirs"]))
+    scope.flush()
+    #expect(items == conflicts && canvas.name == nil && server.takeSyncs().isEmpty)
   }
 
   @Test("A retry is a change set like any other")
