@@ -32,6 +32,45 @@ import Testing
     #expect(!signal.hasListeners)
   }
 
+  @Test("Cancelling many listeners costs the same for each, and leaves the others in order")
+  func cancelMany() {
+    let signal = Signal<Int>()
+    var log: [Int] = []
+    let tokens = (0..<50_000).map { number in signal.listen { _ in log.append(number) } }
+    for (number, token) in tokens.enumerated() where !number.isMultiple(of: 10_000) {
+      token.cancel()
+    }
+    #expect(signal.listenerCount == 5)
+    signal.fire(1)
+    #expect(log == [0, 10_000, 20_000, 30_000, 40_000])
+    var wasEmpty = false
+    signal.whenListened = { wasEmpty = true }
+    for token in tokens { token.cancel() }
+    #expect(!signal.hasListeners && signal.listenerCount == 0)
+    signal.listen { log.append(-$0) }
+    #expect(wasEmpty && signal.hasOneListener)
+    signal.fire(2)
+    #expect(log.last == -2 && log.count == 6)
+  }
+
+  @Test("A token whose listener is gone already may be cancelled")
+  func cancelledTwice() {
+    let signal = Signal<Int>()
+    var observer: Listener? = Listener()
+    let token = signal.listen(observer!) { _, _ in }
+    let other = (0..<5).map { _ in signal.listen { _ in } }
+    observer = nil
+    signal.fire(1)
+    #expect(signal.listenerCount == 5)
+    token.cancel()
+    #expect(signal.listenerCount == 5)
+    for token in other {
+      #expect(signal.hasListeners)
+      token.cancel()
+    }
+    #expect(!signal.hasListeners)
+  }
+
   @Test("A filter drops payloads that do not match, and listenOnce waits for one that does")
   func filter() {
     let signal = Signal<Int>()
