@@ -15,6 +15,14 @@
 /// is computed and reported. Inserting a model that is already in the array does nothing and
 /// returns false.
 ///
+/// While the property is changed in place, it must not be read, not even in the closure that is
+/// passed to ``removeAll(where:)``: Swift traps. Take a copy before, which costs nothing.
+///
+/// ```swift
+/// let all = canvas.shapes
+/// canvas.shapes.removeAll { shape in all.contains { $0.hides(shape) } }
+/// ```
+///
 /// An array belongs to the isolation domain of its models.
 public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   var list = ModelList()

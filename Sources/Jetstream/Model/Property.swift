@@ -12,7 +12,10 @@ import CJetstream
 /// The value is stored inline in the object. Reading it costs little more than reading a plain
 /// stored property. Writing an equal value does nothing. Changing a value in place (`+=`, `append`,
 /// an inout argument) notifies observers once, after the change has ended; until then, reads return
-/// the old value.
+/// the old value. The exception is a ``ModelArray``: it is not copied, so the property must not be
+/// read while it is changed in place, for example in the closure of `removeAll(where:)`, or in an
+/// observer that the closure sets off. Such a read is a conflicting access, for which Swift traps.
+/// Read the property into a constant before.
 ///
 /// In-place changes of an array or dictionary of plain values cost O(n), because the old value is
 /// kept for comparison. The exception is a model that has no parent, children, scope or observer

@@ -38,6 +38,16 @@ import Testing
     #expect(node.items.list.storage?.lease == nil)
   }
 
+  @Test("a copy of a collection is read while the property is changed in place")
+  func collectionReadMeanwhile() {
+    let all = a.items
+    a.items.removeAll { node in
+      #expect(all.map(\.label) == ["0", "1"])
+      return node.label == "0"
+    }
+    check(a, "1")
+  }
+
   @Test("two collections are swapped")
   func swapped() {
     swap(&a.items, &b.items)
