@@ -7,6 +7,8 @@ extension ClientEngine {
     self.now = now
     guard let replica = replica(of: scope) else { return nil }
     let undecided = replica.pending.filter { !$0.isDecided }.map(\.set)
+    // A handler that is told that the message to the server cannot be sent may leave the scope, too.
+    replicas.removeAll { $0 === replica }
     giveBack(replica)
     end(replica, .notFetched(scope: scope.name), "it was left here")
     // A client that rests connects once for its last scope, since no other one will have the server told.
