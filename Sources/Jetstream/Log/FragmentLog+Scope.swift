@@ -25,8 +25,9 @@ extension FragmentLog {
   /// scope keep their identity if the log contains them; others are detached. Observers fire,
   /// ``Scope/onChanges`` does not. If the log is new, the scope stays unchanged, and its state is
   /// written as the first snapshot, the base of the first change set. Change sets that the scope
-  /// makes until that is on disk are appended behind it, without an author; later ones are appended
-  /// once ``record(_:author:date:snapshotEvery:onFailure:)`` is called.
+  /// makes until that is on disk are appended behind it, without an author. Call
+  /// ``record(_:author:date:snapshotEvery:onFailure:)`` right after: what the scope delivers in between
+  /// is not appended.
   ///
   /// Cost: reading and applying the snapshot and the change sets after it. Writing the first
   /// snapshot does not block the thread.
@@ -41,7 +42,7 @@ extension FragmentLog {
     // The log may already have records of other kinds.
     var result = LogRestoration(snapshot: lastSequence)
     result.sequence = lastSequence
-    if scope.hasCollectedChanges { scope.flush() }
+    Self.sealEverything(in: scope)
     // The scope may change while the snapshot is written, and the app can record it only afterwards. These change sets
     // wait for the snapshot: without it, they would be in a log that has nothing to apply them to.
     var made: [ChangeSet] = []
@@ -121,8 +122,16 @@ extension FragmentLog {
   /// O(models), and written elsewhere.
   public func snapshot(of scope: Scope) async throws(LogError) {
     claim(.app)
-    if scope.hasCollectedChanges { scope.flush() }
+    Self.sealEverything(in: scope)
     try await write(scope.fullState())
+  }
+
+  /// Has change sets made of what a scope has changed so far. What observers change when they are told of it would be in the
+  /// state, and in a change set behind it once more.
+  private static func sealEverything(in scope: Scope) {
+    if scope.hasCollectedChanges { scope.flush() }
+    // Listeners of change sets may go on making changes for ever.
+    for _ in 0..<4 where scope.hasCollectedChanges { scope.sealAllChanges() }
   }
 
   /// Writes a snapshot of the state that the last record has led to.

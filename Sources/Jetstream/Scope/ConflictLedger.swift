@@ -83,6 +83,20 @@ public final class ConflictLedger: Observable {
     tell(change)
   }
 
+  /// Removes conflicts and consequences whose changes were made again, before a log may know that.
+  ///
+  /// - Returns: those that were removed, for ``noteDiscarded(_:)``.
+  func withdraw(_ ids: Set<Conflict.ID>) -> [Conflict] {
+    let gone = items.flatMap(\.parts).filter { ids.contains($0.id) }
+    if !gone.isEmpty { tell(take { ids.contains($0.id) }) }
+    return gone
+  }
+
+  /// Tells logs of conflicts that were withdrawn.
+  func noteDiscarded(_ conflicts: [Conflict]) {
+    if !conflicts.isEmpty { onDiscard.fire(conflicts) }
+  }
+
   /// Removes the conflicts that the app has discarded in an earlier process.
   func remove(_ names: Set<ConflictName>) { remove { names.contains(ConflictName($0)) } }
 
@@ -217,7 +231,9 @@ extension Scope {
   public func retry(
     _ conflicts: [Conflict], message: String? = nil, author: String? = nil
   ) -> ChangeSetHandle {
-    let conflicts = conflicts.flatMap(\.parts)
+    // Those that an enclosing call of `modify` has retried stay in the ledger until it ends.
+    let retried = Set(modification?.retried ?? [])
+    let conflicts = conflicts.flatMap(\.parts).filter { !retried.contains($0.id) }
     let known = self.conflicts.items.flatMap(\.parts)
     let additions = Dictionary(
       known.filter { $0.property == nil }.map { ($0.model, $0) }, uniquingKeysWith: { $1 })
@@ -249,11 +265,11 @@ extension Scope {
       failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
     }
     let done = all.indices.filter { !failed.contains($0) }.map { all[$0].id }
-    // An enclosing call of `modify` may still roll everything back. In an observer of remote changes, the change set comes
-    // later, and a log must not lose the conflict before it has that.
-    let outer = modification?.isOver == false ? modification : nil
-    if let running = outer ?? (schedule.isApplying ? schedule.deferred : nil) {
-      running.retried += done
+    if let modification, !modification.isOver {
+      // It may still roll everything back.
+      modification.retried += done
+    } else if schedule.isApplying, let deferred = schedule.deferred {
+      deferred.withdraw(done, from: self.conflicts)
     } else {
       // A log has the change set by now: a crash in between brings a conflict back, but loses none.
       self.conflicts.discard(Set(done))

@@ -12,6 +12,9 @@ final class Modification {
   var layers: [Layer] = []
   /// The conflicts that leave the ledger when the outermost call ends.
   var retried: [Conflict.ID] = []
+  /// The conflicts that have left the ledger. Logs are told of that once they have the change set, which comes later: the
+  /// call was made in an observer of remote changes.
+  private(set) var withdrawn: [Conflict] = []
   /// True once the outermost call has thrown: changes that observers make during the rollback are not part of it.
   var isOver = false
   /// The number of times that the scope has refused something during the call.
@@ -22,6 +25,11 @@ final class Modification {
   var isRollingBack = false
 
   init(_ set: ChangeSet) { handle = ChangeSetHandle(set) }
+
+  /// Takes conflicts out of the ledger that the change set makes again.
+  func withdraw(_ ids: [Conflict.ID], from ledger: ConflictLedger) {
+    if !ids.isEmpty { withdrawn += ledger.withdraw(Set(ids)) }
+  }
 
   /// Adds the options and labels of a nested call.
   func join(_ other: ChangeSet) {

@@ -52,10 +52,7 @@ extension Scope {
       modification == nil,
       "takeFragments() was called within modify of scope \(name), whose changes belong together.")
     let over = takeDeferred()
-    defer {
-      over?.handle.finish(.accepted, nil)
-      conflicts.discard(Set(over?.retried ?? []))
-    }
+    defer { over.map(finishUnsealed) }
     return collect(for: over?.handle)?.set.fragments ?? []
   }
 
@@ -101,12 +98,17 @@ extension Scope {
     let collected = collect(
       includingHeldBack: includingHeldBack || over != nil, for: over?.handle)
     guard let collected else {
-      over?.handle.finish(.accepted, nil)
-      conflicts.discard(Set(over?.retried ?? []))
+      over.map(finishUnsealed)
       return
     }
-    collected.retried = over?.retried ?? []
+    collected.withdrawn = over?.withdrawn ?? []
     sealed.append(collected)
+  }
+
+  /// Ends finished calls of `modify` for which no change set comes.
+  private func finishUnsealed(_ over: Modification) {
+    over.handle.finish(.accepted, nil)
+    conflicts.noteDiscarded(over.withdrawn)
   }
 
   /// Takes the finished calls of `modify` whose changes the next change set contains.
@@ -122,7 +124,7 @@ extension Scope {
     while let collected = sealed.next() {
       if !collected.set.fragments.isEmpty { onChanges.fire(collected.set) }
       if onSealedChanges.hasListeners { onSealedChanges.fire(collected) }
-      if !collected.retried.isEmpty { conflicts.discard(Set(collected.retried)) }
+      conflicts.noteDiscarded(collected.withdrawn)
       if let handle = collected.handle, collected.pending?.claims ?? 0 == 0 {
         handle.finish(.accepted, nil)
       }

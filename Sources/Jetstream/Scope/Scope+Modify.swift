@@ -140,6 +140,9 @@ extension Scope {
     }
     if before != nil { made.join(set) }
     schedule.deferred = made
+    let retried = made.retried
+    made.retried = []
+    made.withdraw(retried, from: conflicts)
     startCollecting()
     return made.handle
   }

@@ -39,8 +39,9 @@ package final class SealedChanges {
   let outcomes: [PropertyKey: Outcome]
   /// The handle of the change set. Nil if the set was not made by `modify`.
   let handle: ChangeSetHandle?
-  /// The conflicts that leave the ledger when the change set has been delivered, because it makes their changes again.
-  var retried: [Conflict.ID] = []
+  /// The conflicts whose changes it makes again, and that have left the ledger before. Logs are told of that when the change
+  /// set has been delivered.
+  var withdrawn: [Conflict] = []
   /// The change set as a pending one, once a client has claimed it.
   private(set) var pending: PendingChangeSet?
 

@@ -213,7 +213,7 @@ public final class Signal<Payload> {
   }
 
   private final class Listener: ObservationToken {
-    let filter: ((Payload) -> Bool)?
+    @exclusivity(unchecked) var filter: ((Payload) -> Bool)?
     @exclusivity(unchecked) var handler: ((Payload) -> Void)?
     var firesOnce = false
     var onForget: (() -> Void)?
@@ -239,6 +239,7 @@ public final class Signal<Payload> {
     }
 
     override func forgetHandler() {
+      filter = nil
       handler = nil
       onForget?()
       onForget = nil

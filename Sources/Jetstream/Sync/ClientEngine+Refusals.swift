@@ -47,6 +47,8 @@ extension ClientEngine {
   ///
   /// - Parameter isWhole: true to ask for the full state, even if a delta would do.
   func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
+    // A handler that is told of a frame that cannot be sent may have left the scope since its turn was planned.
+    guard replicas.contains(where: { $0 === replica }) else { return }
     let version = session.version
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
     // A server that was restored may have come to the same sequence in another way.

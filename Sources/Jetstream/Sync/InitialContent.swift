@@ -10,6 +10,9 @@ package struct InitialContent {
   /// The name of the procedure that marks change sets of initial content.
   package static let procedure = "Jetstream.initialize"
 
+  /// Returns true for the name of a procedure of the app.
+  package static func isCall(_ name: String?) -> Bool { name.map { $0 != procedure } ?? false }
+
   /// The remaining fragments.
   package private(set) var fragments: [SyncFragment] = []
   /// The positions of the remaining fragments in the whole change set.
@@ -75,7 +78,7 @@ extension ChangeSet {
   package var isInitialContent: Bool { procedure == InitialContent.procedure }
 
   /// True for a change set that is for a procedure of the app.
-  var isCall: Bool { procedure != nil && !isInitialContent }
+  var isCall: Bool { InitialContent.isCall(procedure) }
 
   /// The procedure that is sent to a server of version 1. Such a server has no procedure for initial content, which
   /// it applies like any other change set.

@@ -16,7 +16,7 @@ struct AwaitedStores {
 
   /// Notes that an answer waits for the records of a scope.
   mutating func beginAnswer(of host: ScopeHost) {
-    entries[ObjectIdentifier(host), default: Entry(host: host)].answers += 1
+    update(host) { $0.answers += 1 }
   }
 
   /// Notes that an answer waits no longer, whether it was sent or its session has left the scope.
@@ -29,7 +29,15 @@ struct AwaitedStores {
 
   /// Notes that the client has sent something while a scope had too much that is not durable.
   mutating func fill(_ host: ScopeHost) {
-    entries[ObjectIdentifier(host), default: Entry(host: host)].isFilled = true
+    update(host) { $0.isFilled = true }
+  }
+
+  private mutating func update(_ host: ScopeHost, _ change: (inout Entry) -> Void) {
+    // What waited for scopes that are gone comes no more, and a new scope may have the identifier of one of them.
+    if entries[ObjectIdentifier(host)]?.host == nil {
+      entries = entries.filter { $0.value.host != nil }
+    }
+    change(&entries[ObjectIdentifier(host), default: Entry(host: host)])
   }
 
   /// Returns true if the client has sent something to a scope that has had too much that is not durable ever since.

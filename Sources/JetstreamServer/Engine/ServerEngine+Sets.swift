@@ -289,5 +289,5 @@ extension ServerEngine {
 
 extension ScopeSync {
   /// True if a client that numbers its change sets calls a procedure.
-  fileprivate var isCall: Bool { procedure.map { $0 != InitialContent.procedure } ?? false }
+  fileprivate var isCall: Bool { InitialContent.isCall(procedure) }
 }

@@ -81,6 +81,26 @@ struct ClosedByHandlerTests {
     expectClosed(attempts: 2)
   }
 
+  @Test("A scope that is left while the client asks for another one is not asked for")
+  func leaving() {
+    join(version: 2)
+    let other = Scope(name: "Other", root: Canvas(), ticker: server.ticker)
+    server.fetch(other)
+    server.close(4097)
+    server.advance(by: .seconds(1))
+    server.open()
+    _ = server.takeSent()
+    server.onSend = { [server] in
+      server.onSend = nil
+      _ = server.engine.leave(other, now: server.now)
+    }
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next", protocol: 2)))
+    let names = server.takeSent().compactMap { message in
+      if case .scopeFetch(let fetch) = message { fetch.name } else { nil }
+    }
+    #expect(names == ["Canvas"] && server.engine.checkInvariants() == [])
+  }
+
   @Test("A client that is closed while it asks for a session stays closed")
   func creating() {
     server.connect()

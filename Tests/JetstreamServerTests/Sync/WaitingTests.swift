@@ -29,8 +29,8 @@ struct WaitingTests {
     var isSuccess: Bool { if case .success? = result { true } else { false } }
     var error: SyncError? { if case .failure(let error)? = result { error } else { nil } }
 
-    /// Gives the task many turns to end.
-    func turn() async { for _ in 0..<1_000 where result == nil { await Task.yield() } }
+    /// Waits for the end of the task.
+    func end() async throws { try await wait { result != nil } }
   }
 
   private let backoff = Backoff(first: .milliseconds(1), limit: .milliseconds(5))
@@ -55,7 +55,7 @@ struct WaitingTests {
     await Task.yield()
     try await client.connect()
     try await wait { canvas.uuid == shared.uuid }
-    await first.turn()
+    try await first.end()
     #expect(first.isSuccess)
     guard mode != .paused else { return await end(client, server) }
     try await wait { client.status == .resting }
@@ -69,7 +69,7 @@ struct WaitingTests {
       }
       await Task.yield()
       try await client.sync(scope)
-      await next.turn()
+      try await next.end()
       #expect(next.isSuccess && seen == shared.name)
       try await wait { client.status == .resting }
     }
@@ -97,8 +97,8 @@ struct WaitingTests {
     for _ in 0..<100 { await Task.yield() }
     #expect(upload.result == nil && download.result == nil)
     let error = await #expect(throws: SyncError.self) { try await client.connect() }
-    await upload.turn()
-    await download.turn()
+    try await upload.end()
+    try await download.end()
     #expect(error != nil && upload.error == error && download.error == error)
     #expect(client.syncState(of: scope)?.pendingCount == 1)
     // Until the app connects again, nothing can come.
@@ -107,7 +107,7 @@ struct WaitingTests {
       Wait { () async throws(SyncError) in try await client.waitForDownload(of: scope) },
     ]
     for wait in late {
-      await wait.turn()
+      try await wait.end()
       #expect(wait.error == error)
     }
     client.close()
@@ -128,7 +128,7 @@ struct WaitingTests {
     for _ in 0..<10 { await Task.yield() }
     links.all[0].send(.sessionCreateReply(SessionCreateReply(error: .rejected("no"))))
     for wait in [connecting, fetch, download] {
-      await wait.turn()
+      try await wait.end()
       #expect(wait.error == .sessionDenied(reason: "no"))
     }
     client.close()
@@ -182,7 +182,7 @@ struct WaitingTests {
     let first = Wait { () async throws(SyncError) in try await client.connect(params: "A") }
     try await wait { links.all.last?.params == ["A"] }
     links.all[0].grant("one")
-    await first.turn()
+    try await first.end()
     #expect(first.isSuccess && client.hasSession)
     links.all[0].connection.closedByServer(code: 4097, reason: "")
     try await wait { client.status != .online }
@@ -211,7 +211,7 @@ struct WaitingTests {
     try await wait { links.all.last?.params == ["B"] }
     links.all.last?.grant("one")
     for wait in [second, third] {
-      await wait.turn()
+      try await wait.end()
       #expect(wait.isSuccess)
     }
     #expect(links.all.count == 2)

@@ -36,16 +36,23 @@ struct LogRestoreTests {
     }
     try await wait { !simulated.queue.isEmpty || !simulated.snapshots.isEmpty }
     meanwhile()
+    try await drain(simulated) { try await task.value }
+  }
+
+  /// Waits for an end while the disk answers.
+  private func drain(
+    _ simulated: SimulatedLog, until end: @escaping @MainActor () async throws -> Void
+  ) async throws {
     var isOver = false
-    let end = Task {
+    let ending = Task {
       defer { isOver = true }
-      try await task.value
+      try await end()
     }
     try await wait {
       simulated.drain()
       return isOver
     }
-    try await end.value
+    try await ending.value
   }
 
   @Test("What is changed while the first snapshot is written comes behind it")
@@ -66,6 +73,21 @@ struct LogRestoreTests {
     let (again, sets) = try restored()
     #expect(again.title == "Second" && again.visits == 4)
     #expect(sets.count == 3 && sets.allSatisfy { $0.date != nil })
+  }
+
+  @Test("What observers change when a snapshot is about to be made is counted once")
+  func observed() async throws {
+    page.observeChange(\.title) { [unowned page] in page.visits += 1 }
+    page.title = "First"
+    let simulated = try SimulatedLog(disk)
+    try await restore(simulated) {}
+    page.title = "Second"
+    let log = FragmentLog(simulated.log)
+    try await drain(simulated) { [scope] in try await log.snapshot(of: scope) }
+    scope.flush()
+    try simulated.close()
+    #expect(page.visits == 2)
+    #expect(try restored().page.visits == 2)
   }
 
   @Test("What is changed while the first snapshot fails is not in the log")
