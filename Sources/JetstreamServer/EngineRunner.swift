@@ -280,7 +280,9 @@ final class EngineRunner {
       } catch {
         connections[id] = nil
         connection.abort()
-        owner.report(Diagnostic(.warning, .connection, connection: id, "dropped: \(error)"))
+        // A client may close its connection at any time, and what is sent to it then is nothing to warn of.
+        let level: Diagnostic.Level = error as? WebSocketError == .closed ? .info : .warning
+        owner.report(Diagnostic(level, .connection, connection: id, "dropped: \(error)"))
       }
     }
   }

@@ -40,13 +40,17 @@ struct AcceptedWebSocketTests {
   private final class Notes {
     var sockets: [Socket] = []
     var diagnostics: [String] = []
+    var warnings = 0
     var ended = 0
   }
 
   init() {
     server = Server()
     server.host(Scope(name: "Canvas", root: canvas))
-    server.onDiagnostic.listen { [notes] in notes.diagnostics.append("\($0)") }
+    server.onDiagnostic.listen { [notes] in
+      notes.diagnostics.append("\($0)")
+      if $0.level >= .warning { notes.warnings += 1 }
+    }
   }
 
   /// Opens the other library's port.
@@ -142,6 +146,17 @@ struct AcceptedWebSocketTests {
     #expect(notes.diagnostics.contains { $0.contains("https://example.com") })
   }
 
+  @Test(
+    "A connection that takes no message is dropped, with a warning unless its client has closed it",
+    arguments: [WebSocketError.closed, .outboundQueueFull])
+  func dropped(error: WebSocketError) async {
+    let hello = #"{"type":"SessionCreate","index":0,"version":"0.2.0","params":{},"protocol":2}"#
+    let fake = FakeSocket([.text(hello)], error: error)
+    await server.accept(fake, for: HTTPRequest(method: "GET", target: "/"))
+    #expect(notes.diagnostics.contains { $0.contains("dropped: \(error)") })
+    #expect(notes.warnings == (error == .closed ? 0 : 1) && server.connectionCount == 0)
+  }
+
   @Test("A server that was stopped closes what it is given")
   func stopped() async {
     await server.stop()
@@ -156,7 +171,13 @@ struct AcceptedWebSocketTests {
     let closes = Mutex<[WebSocketCloseCode]>([])
     private let closed = AsyncStream<Void>.makeStream()
 
-    init(_ messages: [WebSocketMessage]) { self.messages = Mutex(messages) }
+    private let error: WebSocketError?
+
+    /// Makes a connection whose peer sends messages, and that takes none if there is an error.
+    init(_ messages: [WebSocketMessage], error: WebSocketError? = nil) {
+      self.messages = Mutex(messages)
+      self.error = error
+    }
 
     func receive() async throws -> [WebSocketMessage]? {
       let all = messages.withLock { messages in
@@ -168,7 +189,7 @@ struct AcceptedWebSocketTests {
       return nil
     }
 
-    func send(text: [UInt8]) throws {}
+    func send(text: [UInt8]) throws { if let error { throw error } }
 
     func close(code: WebSocketCloseCode, reason: String) {
       closes.withLock { $0.append(code) }
