@@ -1,6 +1,8 @@
 import Foundation
 import Jetstream
 
+@testable import JetstreamServer
+
 /// Adds to the likes of a canvas, up to a limit.
 struct Like: Procedure {
   static let name = "Canvas.like"
@@ -63,5 +65,36 @@ extension RawPeer {
   func reply(to index: Int) -> ScopeSyncReply? {
     for case .scopeSyncReply(let reply) in messages where reply.replyTo == index { return reply }
     return nil
+  }
+}
+
+/// The calls of ``Like`` that a server has begun.
+final class CountedCalls {
+  var count = 0
+  /// True if each fails.
+  var fails = true
+}
+
+extension InMemoryWorld {
+  /// Makes a world whose server counts calls of ``Like``, and forgets the decisions of each client that has left, or all of
+  /// such a client.
+  static func forgetful(
+    _ calls: CountedCalls, clients: Int = .max, bytes: Int? = 1
+  ) -> InMemoryWorld {
+    var configuration = ServerEngine.Configuration()
+    configuration.absentDecisionBytes = bytes
+    configuration.rememberedClients = clients
+    configuration.streamLimit.sets = 4
+    let world = InMemoryWorld(configuration: configuration)
+    world.procedures[Like.name] = ServedProcedure(takesArguments: true) {
+      [unowned world] request in
+      calls.count += 1
+      if calls.fails {
+        world.server.ended(request, after: Like.Failure.full(at: 0), Like.Failure.self)
+      } else {
+        _ = try? request.commit(Like())
+      }
+    }
+    return world
   }
 }

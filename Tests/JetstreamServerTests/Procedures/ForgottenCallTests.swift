@@ -7,30 +7,11 @@ import Testing
 /// Calls that a client sends again after the server has forgotten what it has decided.
 @Suite("Calls whose decisions are forgotten")
 struct ForgottenCallTests {
-  private final class Calls {
-    var count = 0
-    var fails = true
-  }
-  private let calls = Calls()
+  private let calls = CountedCalls()
   private let ann = UUID()
 
-  /// A world whose server forgets the decisions of each client that has left, or all of such a client.
   private func world(clients: Int = .max, bytes: Int? = 1) -> InMemoryWorld {
-    var configuration = ServerEngine.Configuration()
-    configuration.absentDecisionBytes = bytes
-    configuration.rememberedClients = clients
-    configuration.streamLimit.sets = 4
-    let world = InMemoryWorld(configuration: configuration)
-    world.procedures[Like.name] = ServedProcedure(takesArguments: true) {
-      [calls, unowned world] request in
-      calls.count += 1
-      if calls.fails {
-        world.server.ended(request, after: Like.Failure.full(at: 0), Like.Failure.self)
-      } else {
-        _ = try? request.commit(Like())
-      }
-    }
-    return world
+    .forgetful(calls, clients: clients, bytes: bytes)
   }
 
   /// A peer whose client fetches the scope, as one that knows it up to `since`.

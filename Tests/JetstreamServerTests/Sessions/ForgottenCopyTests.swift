@@ -7,30 +7,11 @@ import Testing
 /// A client that goes on with an older copy of its log, and of which the server has forgotten the decisions.
 @Suite("Copies of clients whose decisions are forgotten")
 struct ForgottenCopyTests {
-  private final class Calls {
-    var count = 0
-    var fails = true
-  }
-  private let calls = Calls()
+  private let calls = CountedCalls()
   private let identity = UUID()
   private let world: InMemoryWorld
 
-  init() {
-    var configuration = ServerEngine.Configuration()
-    configuration.absentDecisionBytes = 1
-    configuration.rememberedClients = .max
-    configuration.streamLimit.sets = 4
-    world = InMemoryWorld(configuration: configuration)
-    world.procedures[Like.name] = ServedProcedure(takesArguments: true) {
-      [calls, unowned world] request in
-      calls.count += 1
-      if calls.fails {
-        world.server.ended(request, after: Like.Failure.full(at: 0), Like.Failure.self)
-      } else {
-        _ = try? request.commit(Like())
-      }
-    }
-  }
+  init() { world = .forgetful(calls) }
 
   private func peer(_ client: UUID) -> RawPeer {
     let peer = RawPeer(world)
