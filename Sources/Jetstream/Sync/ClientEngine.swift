@@ -73,7 +73,7 @@ package final class ClientEngine {
 
   /// Ends the session and all syncing. Pending changes stay visible in their scopes.
   package func close() {
-    // What is in no change set yet would not be in the logs of the scopes, either.
+    // The log of a scope has a change only once a change set has it.
     for replica in replicas { replica.scope.sealAllChanges() }
     // Scopes that have a log may be fetched after the client was closed.
     guard connection.state != .closed || !replicas.isEmpty else { return }

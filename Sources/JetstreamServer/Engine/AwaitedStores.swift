@@ -33,7 +33,7 @@ struct AwaitedStores {
   }
 
   private mutating func update(_ host: ScopeHost, _ change: (inout Entry) -> Void) {
-    // What waited for scopes that are gone comes no more, and a new scope may have the identifier of one of them.
+    // A scope that is gone sends no answers any more, and a new one may have its identifier.
     if entries[ObjectIdentifier(host)]?.host == nil {
       entries = entries.filter { $0.value.host != nil }
     }
@@ -47,7 +47,7 @@ struct AwaitedStores {
     if entries.isEmpty { return false }
     var holds = false
     for (key, entry) in entries {
-      // What waited for a scope that has ended comes no more.
+      // A scope that has ended sends no answers any more.
       guard let host = entry.host, !host.hasEnded else {
         entries[key] = nil
         continue

@@ -20,7 +20,7 @@ extension ServerEngine {
 
   /// Answers a fetch of a scope that the session may have.
   func grant(_ scope: any Hostable, to session: ServerSession, _ fetch: ScopeFetch) {
-    // What a client chooses the size of is not kept while the fetch waits.
+    // The client chooses how large these are, so they are not kept while the fetch waits.
     var fetch = fetch
     (fetch.params, fetch.schema) = (.null, nil)
     if let error = session.subscriptions.access.objection(to: fetch.name) {
