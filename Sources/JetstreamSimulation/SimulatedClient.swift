@@ -262,12 +262,15 @@ final class SimulatedClient {
   /// Returns the index up to which the client has received the server's messages in a channel of its session.
   func highestReceived(in channel: Int) -> Int { engine.highestReceived(in: channel) }
 
+  /// The number of its change sets that it knows no decision of.
+  var undecidedCount: Int { engine.pendingCount }
+
   /// True if it waits for nothing.
   var isAtRest: Bool { restlessness == nil }
 
   /// A description of what it waits for; nil if it waits for nothing.
   var restlessness: String? {
-    if engine.pendingCount > 0 { return "has \(engine.pendingCount) undecided change sets" }
+    if undecidedCount > 0 { return "has \(undecidedCount) undecided change sets" }
     if openSyncs > 0 { return "waits for \(openSyncs) exchanges" }
     if engine.status != .online { return "is \(engine.status)" }
     if case .refused(let reason)? = engine.state(of: scope)?.stall {

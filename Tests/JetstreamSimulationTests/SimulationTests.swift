@@ -37,6 +37,18 @@ struct SimulationTests {
     if let failure = run(seed, .everything) { Issue.record("\(failure)") }
   }
 
+  @Test("A client that sends one change set at a time, to a server with a slow disk")
+  func slow() {
+    var configuration = SimulationConfiguration.calm
+    (configuration.clients, configuration.steps, configuration.edits) = (1, 400, 1)
+    (configuration.rests, configuration.pause) = (0, 20...20)
+    (configuration.diskDelay, configuration.limits.sendWindow) = (2_400...2_400, 1)
+    configuration.promises = [.serverIsDurable, .clientsAreDurable]
+    let outcome = Simulation(seed: 1, configuration: configuration).run()
+    #expect(outcome.failure == nil)
+    #expect(outcome.virtualTime > .seconds(130), "\(outcome.virtualTime)")
+  }
+
   @Test("With seeds that nobody has tried", arguments: 0..<3)
   func fresh(_: Int) {
     let seed = UInt64.random(in: 1_000_000...UInt64(UInt32.max))
