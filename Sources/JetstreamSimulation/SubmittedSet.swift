@@ -170,7 +170,7 @@ final class SubmittedSet: CustomStringConvertible {
 
   /// Returns true if the change set takes a model out of one collection and puts it where another property
   /// holds it. That has no effect if another client has moved the model before, or if the server rejects the
-  /// new holder.
+  /// new holder. A property that the server does not know may hold each model that it names.
   func moves(_ element: String, _ kinds: (String) -> [String: PropertyKind]) -> Bool {
     let steps = intents.flatMap { $0.operations.values.flatMap(\.elements) }
     guard steps.contains(where: { $0["remove"]?.text == element }) else { return false }
@@ -184,6 +184,7 @@ final class SubmittedSet: CustomStringConvertible {
           return switch kinds[name] {
           case .reference: value.text == element
           case .collection: value.texts.contains(element)
+          case nil: value.text == element || value.texts.contains(element)
           default: false
           }
         }

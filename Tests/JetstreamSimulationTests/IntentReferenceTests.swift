@@ -41,4 +41,20 @@ struct IntentReferenceTests {
   mutating func putBack() {
     #expect(problems(known: ["plants": []]).count == 1)
   }
+
+  @Test("A property that the server does not know may hold what a set takes out of a collection")
+  func unknownHolder() {
+    let removal = SyncFragment(
+      .change, uuid: bed, className: "Bed", properties: [:],
+      operations: ["plants": [.remove(plant)]])
+    func moves(to name: String) -> Bool {
+      let holder = SyncFragment(
+        .change, uuid: UUID(), className: "Pot", properties: [name: .string(plant.wireText)])
+      let set = SubmittedSet(
+        client: 0, place: 0, id: UUID(), isAtomic: false, fragments: [removal, holder])
+      return set.moves(plant.wireText) { $0 == "Bed" ? kinds : ["note": .plain] }
+    }
+    #expect(moves(to: "seedling"))
+    #expect(!moves(to: "note"))
+  }
 }
