@@ -10,6 +10,8 @@ protocol HTTPServerDelegate: AnyObject, Sendable {
   /// Takes over the upgraded connection of a socket and serves it to its end. Returns false when the listener has
   /// stopped.
   func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) -> Bool
+  /// Notes that the WebSocket of a socket is being closed: the socket only waits for its peer.
+  func noteClosing(of socket: Int)
 }
 
 /// Serves an accepted socket until it becomes a WebSocket: reads requests, has them answered, and limits each step by
@@ -73,6 +75,14 @@ final class HTTPServerConnection: TransportHandler {
     } else {
       transport.abort()
     }
+  }
+
+  /// Ends the close of a WebSocket without waiting for the peer any longer.
+  func giveUpClosing() {
+    let webSocket: WebSocketConnection? = state.withLock { state in
+      if case .upgraded(let webSocket) = state.phase { webSocket } else { nil }
+    }
+    webSocket?.giveUpClosing()
   }
 
   // MARK: Requests
@@ -189,7 +199,7 @@ final class HTTPServerConnection: TransportHandler {
       for: request, supported: configuration.subprotocols)
     let webSocket = WebSocketConnection(
       role: .server, transport: transport, configuration: configuration.connection,
-      subprotocol: subprotocol)
+      subprotocol: subprotocol, onClosing: { [server, id] in server.noteClosing(of: id) })
     let leftover: ArraySlice<UInt8>? = state.withLock { state in
       if case .closed = state.phase { return nil }
       state.phase = .upgraded(webSocket)

@@ -26,7 +26,7 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
     var connections: [Int: HTTPServerConnection] = [:]
     /// The accepted sockets that are not closed yet.
     var open: Set<Int> = []
-    /// Those of them that are no WebSockets.
+    /// Those of them that are no WebSockets, or not any more.
     var waiting = WaitingSockets()
     var stopWaiters: [CheckedContinuation<Void, Never>] = []
   }
@@ -153,6 +153,7 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
       if excess == nil { state.open.insert(state.lastID) }
       return (state.lastID, excess)
     }
+    giveUpCloses()
     if let excess {
       Platform.closeDescriptor(accepted)
       return configuration.waiting.onDrop(excess == .address)
@@ -201,6 +202,23 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
       await connection.close()
     }
     return true
+  }
+
+  func noteClosing(of socket: Int) {
+    state.withLock { if $0.open.contains(socket) { $0.waiting.addClosing(socket) } }
+    giveUpCloses()
+  }
+
+  /// Ends the closes that have gone on for the longest time, if there are more sockets than may wait. A listener that stops
+  /// gives each close its time: there are no others that need the room.
+  private func giveUpCloses() {
+    let late = state.withLock { state in
+      if state.isStopped { return [] as [HTTPServerConnection] }
+      return state.waiting.takeLastingCloses(configuration.waiting).compactMap {
+        state.connections[$0]
+      }
+    }
+    for connection in late { connection.giveUpClosing() }
   }
 
   // MARK: Stopping

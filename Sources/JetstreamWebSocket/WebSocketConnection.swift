@@ -33,16 +33,21 @@ public final class WebSocketConnection: WebSocketChannel {
 
   private let transport: SocketTransport
   private let configuration: WebSocketConfiguration
+  private let onClosing: (@Sendable () -> Void)?
   private let state: Mutex<State>
 
   /// Takes over a transport whose opening handshake is done. Nothing is read before ``start(with:)``.
+  ///
+  /// - Parameter onClosing: runs once on the loop, when nothing is sent any more and the socket is only kept until the
+  ///   peer has read what was sent, at most for the close timeout.
   init(
     role: WebSocketRole, transport: SocketTransport, configuration: WebSocketConfiguration,
-    subprotocol: String?
+    subprotocol: String?, onClosing: (@Sendable () -> Void)? = nil
   ) {
     self.transport = transport
     self.configuration = configuration
     self.subprotocol = subprotocol
+    self.onClosing = onClosing
     state = Mutex(State(machine: WebSocketMachine(role: role, limits: configuration.limits)))
   }
 
@@ -288,7 +293,8 @@ public final class WebSocketConnection: WebSocketChannel {
       case .armCloseTimer:
         // The timer retains the connection until it fires, so that a close goes on even after the last reference to the
         // connection is released.
-        transport.loop.after(configuration.closeTimeout) { self.closeTimerFired() }
+        transport.loop.after(configuration.closeTimeout) { self.giveUpClosing() }
+        if let onClosing { transport.loop.execute(onClosing) }
       case .finishWriting:
         transport.finishWriting()
       case .end(let outcome):
@@ -318,7 +324,8 @@ public final class WebSocketConnection: WebSocketChannel {
     }
   }
 
-  private func closeTimerFired() {
+  /// Ends a close that is going on without waiting for the peer any longer. Does nothing while the connection is open.
+  func giveUpClosing() {
     apply { $0.machine.timerFired() }
   }
 }

@@ -30,6 +30,7 @@ private final class LargePage: HTTPServerDelegate {
   func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) -> Bool {
     false
   }
+  func noteClosing(of socket: Int) {}
 }
 
 /// A client that asks for a page and sends nothing more may have ended its side long before it has read the page.
