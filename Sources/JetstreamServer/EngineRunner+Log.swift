@@ -29,7 +29,7 @@ extension EngineRunner {
     let new = try engine.host(
       content, unknown: unknown, history: leased.history, isRestored: isRestored
     ) { keeper.keep($0) }
-    let history = HostedHistory(leased.lease, keeper)
+    let history = HostedHistory(of: content, named: name, leased.lease, keeper)
     histories[key] = history
     do throws(StorageError) {
       if let new { try await leased.lease.writeSnapshot(at: leased.last) { new.content } }
@@ -56,6 +56,11 @@ extension EngineRunner {
     }
     history.closed(.success(()))
     return false
+  }
+
+  /// The content that has a history which is not closed.
+  var storedScopes: [(name: String, content: any Hostable)] {
+    histories.values.map { ($0.name, $0.content) }
   }
 
   /// Stops hosting content: its clients are sent `error`, and its history is written and released.
@@ -133,7 +138,7 @@ extension EngineRunner {
       engine.closeScope(name, telling: error)
     } else if engine.keepsHistory(of: content) {
       histories[ObjectIdentifier(content)] = nil
-      owner.lost(name)
+      owner.lost(name, content)
       engine.remove(content, error)
     }
   }

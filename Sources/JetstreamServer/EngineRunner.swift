@@ -17,7 +17,7 @@ final class EngineRunner {
     /// Opens or closes a scope.
     var scope: (ServerEngine.ScopeStep) -> Void = { _ in }
     /// Takes note that the app's scope of a name is not served any more, since its history cannot be written.
-    var lost: (String) -> Void = { _ in }
+    var lost: (String, any Hostable) -> Void = { _, _ in }
   }
 
   private(set) var engine: ServerEngine!

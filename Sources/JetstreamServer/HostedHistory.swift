@@ -8,14 +8,19 @@ import Jetstream
 /// the keeper holds, and those who have removed the content wait for it. Later a history is closed by the caller that
 /// removes the content.
 final class HostedHistory {
+  let name: String
+  let content: any Hostable
   let lease: any ScopeLease
   let keeper: ScopeRecordKeeper
   /// True until the first state is written, if there was none.
   private(set) var isBeginning = true
   private var waiting: [CheckedContinuation<Result<Void, StorageError>, Never>] = []
 
-  init(_ lease: any ScopeLease, _ keeper: ScopeRecordKeeper) {
-    (self.lease, self.keeper) = (lease, keeper)
+  init(
+    of content: any Hostable, named name: String, _ lease: any ScopeLease,
+    _ keeper: ScopeRecordKeeper
+  ) {
+    (self.content, self.name, self.lease, self.keeper) = (content, name, lease, keeper)
   }
 
   /// Has the keeper append records: the history has the state that precedes them.

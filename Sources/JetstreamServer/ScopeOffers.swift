@@ -1,3 +1,5 @@
+import Jetstream
+
 /// The scopes that a server has for clients: those that the app hosts, by their names, and the opener of all others.
 struct ScopeOffers {
   /// The place in which a scope is served.
@@ -8,6 +10,13 @@ struct ScopeOffers {
   }
 
   private var places: [String: Place] = [:]
+  /// The content that was served with a history which is closed now.
+  private var closed: [ObjectIdentifier: Closed] = [:]
+
+  private struct Closed {
+    weak var content: (any Hostable)?
+  }
+
   /// Opens scopes that clients fetch and that the app does not host; nil unless the app has set one.
   var opener: ScopeOpener?
   private var lastShard = 0
@@ -16,6 +25,19 @@ struct ScopeOffers {
   subscript(name: String) -> Place? {
     get { places[name] }
     set { places[name] = newValue }
+  }
+
+  /// Takes away content whose history is closed. It is served again once the app hosts it again: before, nothing of it
+  /// would be written.
+  mutating func close(_ content: any Hostable, named name: String) {
+    if case .here(let here)? = places[name], here === content { places[name] = nil }
+    closed = closed.filter { $1.content != nil }
+    closed[ObjectIdentifier(content)] = Closed(content: content)
+  }
+
+  /// Returns true if content had a history that is closed.
+  func isClosed(_ content: any Hostable) -> Bool {
+    closed[ObjectIdentifier(content)]?.content != nil
   }
 
   /// Returns true if the scope of a name is opened when it is fetched.
@@ -27,4 +49,8 @@ struct ScopeOffers {
     lastShard += 1
     return shards.all[lastShard % shards.all.count]
   }
+}
+
+extension WireError {
+  static let notServed = notNow("The scope is not served at the moment", retryAfter: .seconds(1))
 }

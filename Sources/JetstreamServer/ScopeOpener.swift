@@ -110,7 +110,10 @@ final class ScopeOpener {
         scope.name == name, "The scope for \(name) must have that name, not \(scope.name).")
       return try await host(scope, name, unknown)
     case .schema(let schema): return try await host(name, schema)
-    case .schemaOfClient: return try await host(name, clientSchema(schema, name, stored))
+    case .schemaOfClient:
+      if let schema = stored.schema { return try await host(name, schema) }
+      guard let schema else { throw WireError.schemaWanted }
+      return try await host(name, ScopeSchema(schema), isNew: true)
     }
   }
 
@@ -144,7 +147,12 @@ final class ScopeOpener {
   }
 
   /// Hosts rows, which are made away from the server's actor: that takes time in proportion to the scope.
-  private func host(_ name: String, _ schema: ScopeSchema) async throws -> any Hostable {
+  ///
+  /// - Parameter isNew: true if the schema is one that a client has brought. It becomes the scope's for good, once the
+  ///   history is known to fit it.
+  private func host(
+    _ name: String, _ schema: ScopeSchema, isNew: Bool = false
+  ) async throws -> any Hostable {
     let lease = try await storage.lease(name)
     return try await releasing(lease) {
       let stored = try await read(lease, name)
@@ -152,6 +160,7 @@ final class ScopeOpener {
         let history = try ScopeHistory(stored)
         return (history, try RowsContent(name: name, schema, from: history))
       }
+      if isNew { try await storage.keep(schema, of: name) }
       let leased = LeasedHistory(lease: lease, history: history, last: stored.last)
       return try await host(content, name, .reject, leased, isRestored: true)
     }
@@ -199,17 +208,6 @@ final class ScopeOpener {
     // then: hosted once more, it would have none.
     guard isHosted else { throw WireError.notNow("The scope was removed", retryAfter: .zero) }
     return content
-  }
-
-  /// Returns the schema of the first client that has brought one.
-  private func clientSchema(
-    _ brought: JSONValue?, _ name: String, _ stored: StoredScope
-  ) async throws -> ScopeSchema {
-    if let schema = stored.schema { return schema }
-    guard let brought else { throw WireError.schemaWanted }
-    let schema = try ScopeSchema(brought)
-    try await storage.keep(schema, of: name)
-    return schema
   }
 
   // MARK: Closing

@@ -40,6 +40,7 @@ extension Server {
   public func host(
     _ name: String, schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int = 10_000
   ) async throws {
+    if case .shard(let shard)? = offer(as: name), await !shard.has(name) { set(nil, as: name) }
     requireFree(name)
     guard let shard = nextShard() else {
       let content = RowsContent(name: name, schema)
@@ -47,8 +48,8 @@ extension Server {
         content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
     }
     await shard.catchUp()
-    try await shard.host(name, schema, log: log, snapshotEvery: snapshotEvery)
-    set(.shard(shard), as: name)
+    let isHosted = try await shard.host(name, schema, log: log, snapshotEvery: snapshotEvery)
+    if isHosted { set(.shard(shard), as: name) }
   }
 
   private func requireFree(_ name: String) {

@@ -31,6 +31,7 @@ extension Server {
   public func revoke(
     _ principal: String, telling error: WireError = .notYou("The credentials were revoked")
   ) -> Int {
+    for shard in shards.all { shard.perform { $0.dropQueued(by: principal) } }
     let count = runner.engine.revoke(principal, telling: error)
     for shard in shards.all { shard.perform { $0.dropLeft(by: principal) } }
     return count

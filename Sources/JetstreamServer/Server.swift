@@ -132,7 +132,7 @@ public final class Server {
         report: { [weak self] in self?.onDiagnostic.fire($0) },
         join: { [weak self] in self?.join($0) },
         scope: { [weak self] in self?.offers.opener?.perform($0) },
-        lost: { [weak self] in self?.set(nil, as: $0) }))
+        lost: { [weak self] in self?.offers.close($1, named: $0) }))
     let home = home
     shards.prepare(
       configuration, report: { Self.pass($0, to: home) },
@@ -300,15 +300,16 @@ public final class Server {
 
   /// Ends all sessions, closes all connections and stops listening. Returns when all sockets of its own and all scopes
   /// that were opened on demand are closed; a scope whose history cannot be written is given up, and ``onDiagnostic``
-  /// reports it. An app that is being asked for a scope, and ignores that the task is cancelled, is waited for during
-  /// ``Configuration/scopeOpeningTime``. Sockets that other libraries have accepted are closed in their time. A second
-  /// call waits for the first.
+  /// reports it. A scope with a log is served again once the app hosts it again. An app that is being asked for a scope,
+  /// and ignores that the task is cancelled, is waited for during ``Configuration/scopeOpeningTime``. Sockets that other
+  /// libraries have accepted are closed in their time. A second call waits for the first.
   public func stop() async {
     // The scopes and the listener are taken away from the server by the first of several calls. The others find nothing
     // to close, so each waits for the one before it.
     let earlier = use.ending
     use = .stopped(ending: earlier)
     let open = runner.engine.scopesOpenedOnDemand.map(ObjectIdentifier.init)
+    for (name, scope) in runner.storedScopes { offers.close(scope, named: name) }
     runner.stop()
     offers.opener?.giveUp()
     let task = home.task { server in
@@ -346,7 +347,12 @@ public final class Server {
   private func choose(
     _ session: SessionInfo, _ name: String, _ params: JSONValue
   ) -> Result<any Hostable, WireError> {
-    if let resolveScope { return resolveScope(session, name, params).map { $0 } }
+    if let resolveScope {
+      return resolveScope(session, name, params).flatMap { scope in
+        offers.isClosed(scope) && !runner.engine.isHosted(scope)
+          ? .failure(.notServed) : .success(scope)
+      }
+    }
     if case .here(let scope)? = offers[name] { return .success(scope) }
     return .failure(.rejected("There is no scope '\(name)'"))
   }

@@ -54,7 +54,8 @@ actor ServerShard {
       sessionEnded: { sessionEnded($0.token) })
     runner = EngineRunner(
       configuration, channel: .init(number: channel, of: channels), on: self, hooks: hooks,
-      hits: hits, owner: .init(report: report, lost: { [offers] in offers.scopes[$0] = nil }))
+      hits: hits,
+      owner: .init(report: report, lost: { [offers] name, _ in offers.scopes[name] = nil }))
   }
 
   /// Runs from now on, until ``stop()``.
@@ -68,19 +69,24 @@ actor ServerShard {
     runner?.engine.host(content)
   }
 
+  /// Returns false if the shard was stopped meanwhile: it does not have the scope then.
   func host(
     _ name: String, _ schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int
-  ) async throws {
+  ) async throws -> Bool {
     let content = RowsContent(name: name, schema)
     do {
       let isHosted = try await runner?.host(
         content, as: name, unknown: .reject, LogLease(log).leasedHistory(),
         snapshotEvery: snapshotEvery)
       if isHosted == true { offers.scopes[name] = content }
+      return isHosted == true
     } catch let error as StorageError {
       throw error.cause
     }
   }
+
+  /// Returns true if it has a scope of that name. It has none any more whose history it has lost, or has closed.
+  func has(_ name: String) -> Bool { offers.scopes[name] != nil }
 
   func remove(_ name: String, telling error: WireError) async throws {
     guard let content = offers.scopes.removeValue(forKey: name) else { return }
@@ -126,6 +132,9 @@ actor ServerShard {
 
   // MARK: Rights
 
+  /// Takes out what the sessions of a principal have sent and waits for its turn.
+  func dropQueued(by principal: String) { runner?.engine.dropQueued(by: principal) }
+
   /// Takes out, undecided, what the sessions of a principal have sent before they have ended.
   func dropLeft(by principal: String) { runner?.engine.dropLeft(by: principal) }
 
@@ -141,7 +150,10 @@ actor ServerShard {
   // MARK: The end
 
   /// Ends all sessions and closes all connections.
-  func stop() { runner?.stop() }
+  func stop() {
+    for (name, _) in runner?.storedScopes ?? [] { offers.scopes[name] = nil }
+    runner?.stop()
+  }
 
   /// Drops everything, for a server that is released.
   func abandon() { runner = nil }

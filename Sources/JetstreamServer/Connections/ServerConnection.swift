@@ -54,7 +54,11 @@ final class ServerWebSocket: ServerConnection {
 
   var taskExecutor: (any TaskExecutor)? { connection.taskExecutor }
 
-  func send(_ frame: ServerText) throws { try connection.send(frame) }
+  /// Sends a frame. A connection that its client is closing takes none, and ends by itself: dropping it would take the
+  /// answer to the close from the client.
+  func send(_ frame: ServerText) throws {
+    do { try connection.send(frame) } catch WebSocketError.closed {}
+  }
 
   func setLimits(_ limits: WebSocketLimits) { connection.setLimits(limits) }
 

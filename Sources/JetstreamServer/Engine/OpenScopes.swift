@@ -192,6 +192,22 @@ package struct OpenScopes {
     return true
   }
 
+  /// Takes away the fetches for which a scope would be opened that is not being opened yet. Those of an opening that is under
+  /// way, and that was not given up, wait on.
+  ///
+  /// - Returns: the fetches that are refused now.
+  mutating func withdraw(_ name: String) -> [Waiter] {
+    guard let entry = entries[name] else { return [] }
+    switch entry.state {
+    case .queued:
+      entries[name] = nil
+      queue.removeAll { $0 == name }
+    case .closing, .opening(isGivenUp: true): entries[name]?.waiters = []
+    case .open, .opening: return []
+    }
+    return entry.waiters
+  }
+
   /// Does what is due at a time.
   ///
   /// - Parameter isShortOfMemory: true to close a scope after ten seconds of idleness, in which a client that has lost its

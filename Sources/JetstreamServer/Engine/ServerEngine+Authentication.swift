@@ -182,11 +182,23 @@ extension ServerEngine {
     }
     // Replies of this turn reach the client first.
     if !isHandling { flush() }
-    guard sessions[token] === session else { return true }
+    guard sessions[token] === session else {
+      // It has ended for another reason just now, and what it has sent must not go on all the same.
+      hooks.sessionTakenAway(session.info)
+      dropLeft { $0.token == token }
+      if !isHandling { flush() }
+      return true
+    }
     note(session, "is ended by the server: \(error)")
     dropUndecided(of: session)
+    let reason = CloseReason.text(error)
+    // First of all: other channels close the connection, too, and the first reason is the one that the client gets.
+    if let id = session.link.disconnect() {
+      connections[id] = nil
+      perform(.close(connection: id, code: 4096, reason: reason))
+    }
     hooks.sessionTakenAway(session.info)
-    end(session, code: 4096, reason: CloseReason.text(error))
+    end(session, code: 4096, reason: reason)
     if !isHandling { flush() }
     return true
   }
@@ -200,15 +212,18 @@ extension ServerEngine {
       connections[id] = .authenticating(applicant)
     }
     let tokens = sessionInfos.filter { $0.principal?.id == principal }.map(\.token)
-    // One session must not go on with what has waited for a change set of another one.
-    for token in tokens {
-      for subscription in sessions[token]?.subscriptions.inOrder ?? [] {
-        subscription.queued = SetQueue()
-      }
-    }
+    dropQueued(by: principal)
     let count = tokens.count { endSession($0, telling: error) }
     dropLeft(by: principal)
     return count
+  }
+
+  /// Takes out what the sessions of a principal have sent and waits for its turn: one that ends must not let another one's go
+  /// on.
+  package func dropQueued(by principal: String) {
+    for session in sessions.values where session.info.principal?.id == principal {
+      for subscription in session.subscriptions.inOrder { subscription.queued = SetQueue() }
+    }
   }
 
   /// Takes out, undecided, what sessions have sent that have ended and whose credentials have expired since.

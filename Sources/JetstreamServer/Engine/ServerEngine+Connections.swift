@@ -68,7 +68,8 @@ extension ServerEngine {
 
   /// Gives a session a new connection.
   func resume(_ session: ServerSession, on id: Int) {
-    if let old = session.link.resume(on: id) {
+    // A session may have joined on this very connection before that is resumed here.
+    if let old = session.link.resume(on: id), old != id {
       connections[old] = nil
       perform(.close(connection: old, code: 1000, reason: "resumed on another connection"))
     }

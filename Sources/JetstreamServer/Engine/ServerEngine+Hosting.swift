@@ -73,6 +73,9 @@ extension ServerEngine {
     hosts[ObjectIdentifier(scope)]?.order.records.store != nil
   }
 
+  /// Returns true if a scope is hosted.
+  package func isHosted(_ scope: any Hostable) -> Bool { hosts[ObjectIdentifier(scope)] != nil }
+
   /// Reads the state of a hosted scope, a part at a time, so that ``history(of:)`` takes no longer than what changes
   /// from then on.
   ///

@@ -135,7 +135,10 @@ extension ServerEngine {
     let tokens = quotas.sessions(of: principal.id)
     guard tokens.count >= most else { return nil }
     let error = reached(.sessionsPerPrincipal)
-    let absent = tokens.compactMap { sessions[$0] }.filter { $0.link.connection == nil }
+    // A client that is about to resume its session is not absent.
+    let absent = tokens.compactMap { sessions[$0] }.filter { session in
+      session.link.connection == nil && session.link.claimant.map(isWaiting) != true
+    }
     guard let last = absent.min(by: { ($0.expiresAt, $0.number) < ($1.expiresAt, $1.number) })
     else { return error }
     end(last, code: 4097, reason: "")

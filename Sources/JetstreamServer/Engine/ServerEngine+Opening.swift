@@ -20,6 +20,11 @@ extension ServerEngine {
 
   /// Answers a fetch of a scope that is opened on demand: at once if it is open, otherwise once it is.
   func open(_ fetch: ScopeFetch, for session: ServerSession) {
+    var fetch = fetch
+    // An open scope has its schema, and a client that may not change anything decides for none what others may write.
+    if openScopes.scope(named: fetch.name) != nil || isReader(session, of: fetch.name) {
+      fetch.schema = nil
+    }
     let table = session.subscriptions
     guard table.openings < configuration.keptLimit.messages else {
       return refuse(fetch, of: session, reached(.scopesPerSession))
@@ -62,7 +67,12 @@ extension ServerEngine {
         answer(waiter) { grant(scope, to: $0, waiter.fetch) }
       }
     case .failure(let error):
-      refuse(openScopes.failed(name, wantsSchema: error == .schemaWanted), error)
+      for waiter in openScopes.failed(name, wantsSchema: error == .schemaWanted) {
+        answer(waiter) { session in
+          let waits = error == .schemaWanted && isReader(session, of: name)
+          refuse(waiter.fetch, of: session, waits ? .schemaAwaited : error)
+        }
+      }
     }
     takeSteps()
     isHandling = false
@@ -85,16 +95,16 @@ extension ServerEngine {
   /// Returns the scope of a name, if it is open and was opened on demand.
   package func openScope(named name: String) -> (any Hostable)? { openScopes.scope(named: name) }
 
-  /// Closes a scope that was opened on demand, although sessions may have it: they are sent `error`. Returns false if it is
-  /// not open.
+  /// Closes a scope that was opened on demand, although sessions may have it: they are sent `error`. So are those for whom it
+  /// would be opened again. Returns false if it is not open.
   @discardableResult
   package func closeScope(
     _ name: String, telling error: WireError = .notNow("The scope was closed", retryAfter: .zero)
   ) -> Bool {
-    guard openScopes.close(name) else { return false }
-    takeSteps(telling: error)
+    let isOpen = openScopes.close(name)
+    if isOpen { takeSteps(telling: error) } else { refuse(openScopes.withdraw(name), error) }
     if !isHandling { flush() }
-    return true
+    return isOpen
   }
 
   /// Closes the scopes that are idle for long enough, and refuses the fetches that have waited for too long.
@@ -111,6 +121,11 @@ extension ServerEngine {
     guard let host = hosts[ObjectIdentifier(scope)] else { return false }
     return host.audience.isPresent || host.states.isAwaited || host.order.records.isInStep
       || !host.undecided.isEmpty || !host.order.records.isCurrent || !host.content.isSealed
+  }
+
+  /// Returns true if a session may only read a scope.
+  private func isReader(_ session: ServerSession, of name: String) -> Bool {
+    if case .success(.readOnly)? = session.subscriptions.access[name] { true } else { false }
   }
 
   private func refuse(_ waiters: [OpenScopes.Waiter], _ error: WireError) {
@@ -155,4 +170,7 @@ extension ServerEngine {
 extension WireError {
   static let tooManyOpenScopes = notNow(
     "As many scopes are open as the server permits", retryAfter: .milliseconds(500))
+  static let schemaAwaited = notNow(
+    "The scope has no schema before a client that may change it has fetched it",
+    retryAfter: .seconds(5))
 }

@@ -90,6 +90,21 @@ struct SessionLimitTests {
     expectUnharmed(client)
   }
 
+  @Test("A session that its client is about to resume makes room for no other one")
+  func resuming() throws {
+    let world = world { $0.sessionsPerPrincipal = 1 }
+    let peer = RawPeer(world)
+    #expect(peer.createSession(as: "Trent") == nil)
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    world.cut(peer.link)
+    let token = try #require(peer.token)
+    world.authenticate = { $0.token == token ? .pending : .accepted(Principal("Trent")) }
+    world.server.opened(1_000, params: ["sessiontoken": token], now: world.now)
+    #expect(RawPeer(world).createSession()?.type == "too-many-sessions-of-principal")
+    world.server.authenticated(1_000, .success(Principal("Trent")), now: world.now)
+    #expect(world.server.sessionInfos.map(\.token) == [token] && world.endedSessions.isEmpty)
+  }
+
   @Test("A client whose credentials have expired takes the place of no other session")
   func expiredReplacement() {
     let world = world { $0.sessionsPerPrincipal = 1 }

@@ -315,6 +315,44 @@ struct OpenScopesTests {
     #expect(world.take(2) == ["granted"] && world.take(3) == ["granted"])
   }
 
+  @Test("The schema of a client that may only read does not become the scope's")
+  func readersSchema() {
+    let world = OpeningWorld(access: .readOnly)
+    world.connect(1)
+    world.fetch("A", on: 1, schema: ScopeSchema(of: Canvas.self).json)
+    #expect(world.takeSteps() == ["open A"] && world.schemas["A"] == .some(nil))
+    world.fail("A", .schemaWanted)
+    #expect(world.take(1) == ["not-now"] && world.takeSteps().isEmpty)
+  }
+
+  @Test("The schema that is brought to an open scope is not read")
+  func needlessSchema() {
+    world.connect(1)
+    world.fetch("A", on: 1)
+    _ = world.open("A")
+    world.fetch("A", on: 1, schema: ["root": "Canvas"])
+    #expect(world.take(1) == ["granted", "granted"])
+  }
+
+  @Test(
+    "A scope that is removed while it closes, or waits for room, is not opened for those who wait")
+  func withdrawn() {
+    for id in 1...4 { world.connect(id) }
+    world.fetch("A", on: 1)
+    world.fetch("B", on: 2)
+    _ = (world.open("A"), world.open("B"))
+    #expect(world.engine.closeScope("A"))
+    world.fetch("A", on: 3)
+    world.fetch("C", on: 4)
+    for id in 1...4 { _ = world.take(id) }
+    let gone = WireError.gone("It is removed")
+    #expect(!world.engine.closeScope("A", telling: gone))
+    #expect(world.take(3) == [gone.type])
+    _ = world.takeSteps()
+    world.close("A")
+    #expect(world.engine.openScope(named: "A") == nil && !world.takeSteps().contains("open A"))
+  }
+
   @Test("A schema that is not valid is refused without an opening")
   func badSchema() {
     world.connect(1)

@@ -157,6 +157,25 @@ struct AcceptedWebSocketTests {
     #expect(notes.warnings == (error == .closed ? 0 : 1) && server.connectionCount == 0)
   }
 
+  @Test(
+    "What is sent to a client that is closing its connection is left out, and the close goes on")
+  func closing() async throws {
+    let ended = AsyncStream<Bool>.makeStream()
+    let listener = try await WebSocketListener.start(
+      host: "127.0.0.1",
+      onConnection: { connection, _ in
+        while (try? await connection.receive()) != nil {}
+        let sent: Void? = try? ServerWebSocket(connection).send(ServerText(Array("late".utf8)))
+        ended.continuation.yield(sent != nil)
+      })
+    let client = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(listener.port)")
+    await client.close(code: .normal)
+    var ends = ended.stream.makeAsyncIterator()
+    #expect(await ends.next() == true)
+    #expect(client.closeStatus?.code == .normal)
+    await listener.stop()
+  }
+
   @Test("A server that was stopped closes what it is given")
   func stopped() async {
     await server.stop()

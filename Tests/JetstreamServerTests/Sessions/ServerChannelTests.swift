@@ -44,7 +44,11 @@ struct ServerChannelTests {
       }
       var configuration = ServerEngine.Configuration()
       configuration.channel = .init(of: 2)
-      front = ServerEngine(configuration: configuration, hooks: hooks(1), perform: perform)
+      var frontHooks = hooks(1)
+      frontHooks.sessionTakenAway = { [unowned self] in
+        back.endSession($0.token, isTakenAway: true, now: .zero)
+      }
+      front = ServerEngine(configuration: configuration, hooks: frontHooks, perform: perform)
       configuration.channel = .init(number: 1, of: 2)
       back = ServerEngine(configuration: configuration, hooks: hooks(nil), perform: perform)
       back.host(scope)
@@ -179,6 +183,25 @@ struct ServerChannelTests {
     world.front.declined(join, now: .zero)
     #expect(world.takeSent(2).joined().contains(#""replyTo":2,"error":"#))
     #expect(world.front.identity(on: 2).otherChannels.isEmpty)
+  }
+
+  @Test("A client whose session the app ends gets the app's reason, whatever other channels do")
+  func reason() {
+    world.create(on: 1)
+    world.receive(fetch, on: 1)
+    world.join()
+    #expect(world.front.endSession("token", telling: .rejected("You are blocked")))
+    #expect(world.closed[1]?.contains("You are blocked") == true, "\(world.closed)")
+    #expect(world.front.sessionCount == 0 && world.back.sessionCount == 0)
+  }
+
+  @Test("A session that has joined on a connection goes on with it when it is resumed there")
+  func joinedFirst() {
+    world.create(on: 1)
+    world.receive(fetch, on: 1)
+    world.join()
+    world.back.opened(1, params: ["sessiontoken": "token"], now: .zero)
+    #expect(world.closed.isEmpty)
   }
 
   @Test("A session that ends in one channel ends in the other")

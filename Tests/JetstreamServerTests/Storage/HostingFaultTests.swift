@@ -125,6 +125,104 @@ struct HostingFaultTests {
     await server.stop()
   }
 
+  @Test(
+    "A scope of a schema can be hosted with its log again, once the app has closed that or has stopped the server",
+    arguments: [(0, true), (0, false), (2, true), (2, false)])
+  func schemaAgain(loops: Int, isStopped: Bool) async throws {
+    let files = try TemporaryDirectory()
+    var configuration = Server.Configuration()
+    configuration.scopeLoops = loops
+    let server = Server(configuration: configuration)
+    let notes = Notes()
+    server.onDiagnostic.listen { notes.texts.append($0.text()) }
+    let schema = ScopeSchema(of: Canvas.self)
+    let log = try FragmentLog(files.path)
+    try await server.host("A", schema: schema, log: log)
+    let (client, copy) = try await fetch("A", from: server)
+    let scope = try #require(copy.scope)
+    copy.likes += 1
+    try await client.sync(scope)
+    if isStopped {
+      await server.stop()
+      try await log.close()
+    } else {
+      try await log.close()
+      copy.likes += 10
+      scope.flush()
+      try await wait { notes.texts.contains { $0.contains("cannot be kept any more") } }
+    }
+    client.close()
+    try await server.host("A", schema: schema, log: FragmentLog(files.path))
+    let other = try await fetch("A", from: server)
+    #expect(other.1.likes == 1)
+    other.0.close()
+    await server.stop()
+  }
+
+  @Test(
+    "A scope whose log is closed is not served before it is hosted again, also if the app names it to a client",
+    arguments: [true, false])
+  func unhosted(isStopped: Bool) async throws {
+    let files = try TemporaryDirectory()
+    let server = Server()
+    let notes = Notes()
+    server.onDiagnostic.listen { notes.texts.append($0.text()) }
+    let canvas = Canvas()
+    let scope = Scope(name: "A", root: canvas)
+    let log = try FragmentLog(files.path)
+    server.resolveScope = { _, _, _ in .success(scope) }
+    try await server.host(scope, log: log)
+    if isStopped {
+      await server.stop()
+      try await log.close()
+    } else {
+      try await log.close()
+      canvas.likes += 10
+      scope.flush()
+      try await wait { notes.texts.contains { $0.contains("cannot be kept any more") } }
+    }
+    let client = Client(transport: server.makeTransport())
+    let root = Canvas()
+    let asked = Scope(name: "A", root: root)
+    try await client.connect()
+    let fetching = Task { try await client.fetch(asked) }
+    try await wait {
+      if case .refused? = client.syncState(of: asked)?.stall { true } else { false }
+    }
+    #expect(!server.runner.engine.isHosted(scope))
+    try await server.host(scope, log: FragmentLog(files.path))
+    try await fetching.value
+    #expect(root.likes == canvas.likes)
+    client.close()
+    await server.stop()
+  }
+
+  @Test("The schema that a client brings becomes the scope's once the history is known to fit it")
+  func unfitSchema() async throws {
+    let storage = MemoryStorage()
+    let first = Server()
+    first.openScopes(kept: storage) { _ in .schema(ScopeSchema(of: Canvas.self)) }
+    let (client, canvas) = try await fetch("A", from: first)
+    canvas.likes = 3
+    try await client.sync(#require(canvas.scope))
+    client.close()
+    await first.stop()
+    let next = Server()
+    let notes = Notes()
+    next.onDiagnostic.listen { notes.texts.append($0.text()) }
+    next.openScopes(kept: storage) { _ in .schemaOfClient }
+    let stranger = Client(transport: next.makeTransport())
+    try await stranger.connect()
+    let fetching = Task { try await stranger.fetch(Scope(name: "A", root: Shape())) }
+    try await wait { notes.texts.contains { $0.contains("could not be opened") } }
+    stranger.close()
+    _ = await fetching.result
+    let (other, copy) = try await fetch("A", from: next)
+    #expect(copy.likes == 3)
+    other.close()
+    await next.stop()
+  }
+
   private final class Notes {
     var texts: [String] = []
   }
