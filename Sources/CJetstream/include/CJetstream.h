@@ -42,4 +42,9 @@ void jetstream_set_tracker(void *_Nullable tracker);
 void *_Nullable jetstream_delivery(void);
 void jetstream_set_delivery(void *_Nullable delivery);
 
+/// Returns the tree whose models the calling thread writes as other replicas have changed them, a pointer that only the
+/// Swift code dereferences; null if there is none.
+void *_Nullable jetstream_written_tree(void);
+void jetstream_set_written_tree(void *_Nullable tree);
+
 #endif

@@ -27,8 +27,13 @@ final class ImmediateDelivery {
     (self.events, self.outer) = (events, outer)
   }
 
-  /// Delivers `events`, after all that is left of earlier changes.
+  /// Delivers `events`, after all that is left of earlier changes. Changes that the observers make are local changes,
+  /// even while remote changes are applied.
   static func deliver(_ events: ImmediateEvents) {
+    ModelTree.suspendRemoteWriting { deliverLocally(events) }
+  }
+
+  private static func deliverLocally(_ events: ImmediateEvents) {
     let outer = running
     if outer == nil, events.deliverAlone() { return }
     let delivery = ImmediateDelivery(events, within: outer)

@@ -212,18 +212,11 @@ final class ModelRecord {
     if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
   }
 
-  /// Calls immediate observers of the events of property `index` that `add` collects. Their changes are local
-  /// changes, even while remote changes are applied.
+  /// Calls immediate observers of the events of property `index` that `add` collects.
   func fire(_ index: Int, _ add: (inout ImmediateEvents) -> Void) {
     var events = ImmediateEvents(of: self, index)
     add(&events)
-    if events.isEmpty { return }
-    guard let tree = captureTree, tree.isWritingRemotely else {
-      return ImmediateDelivery.deliver(events)
-    }
-    tree.isWritingRemotely = false
-    ImmediateDelivery.deliver(events)
-    tree.isWritingRemotely = true
+    if !events.isEmpty { ImmediateDelivery.deliver(events) }
   }
 
   func dropBases() { bases = Bases() }

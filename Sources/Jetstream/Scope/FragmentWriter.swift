@@ -238,9 +238,7 @@ struct FragmentWriter {
 
   @discardableResult
   func remotely(_ body: () -> Bool) -> Bool {
-    scope.isWritingRemotely = !isLocal
-    defer { scope.isWritingRemotely = false }
-    return body()
+    isLocal ? body() : scope.tree.writeRemotely(body)
   }
 
   mutating func fail(_ position: Int, _ error: ScopeError) {

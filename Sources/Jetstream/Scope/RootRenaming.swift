@@ -67,14 +67,14 @@ extension Scope {
   /// same model as before. Cost: O(n) in the models.
   func renameWeakReferences(_ renaming: RootRenaming) {
     let old = JSONValue.string(renaming.old.wireText)
-    isWritingRemotely = true
-    for model in models {
-      for property in model.schema.properties where property.isWeakReference {
-        guard model.json(of: property) == old else { continue }
-        let new = JSONValue.string(renaming.new.wireText)
-        _ = property.access.assign(new, to: model, at: property.offset)
+    tree.writeRemotely {
+      for model in models {
+        for property in model.schema.properties where property.isWeakReference {
+          guard model.json(of: property) == old else { continue }
+          let new = JSONValue.string(renaming.new.wireText)
+          _ = property.access.assign(new, to: model, at: property.offset)
+        }
       }
     }
-    isWritingRemotely = false
   }
 }

@@ -154,9 +154,7 @@ extension Scope {
     let models = tree.suspects
     tree.suspects = []
     var events = StructureEvents()
-    isWritingRemotely = true
-    Structure.detachUnreached(among: models, from: tree, &events)
-    isWritingRemotely = false
+    tree.writeRemotely { Structure.detachUnreached(among: models, from: tree, &events) }
     events.fire()
   }
 

@@ -142,11 +142,7 @@ extension Scope {
       || modification?.departed.contains(where: isLost) == true
   }
 
-  private func remotely(_ body: () -> Void) {
-    isWritingRemotely = true
-    body()
-    isWritingRemotely = false
-  }
+  private func remotely(_ body: () -> Void) { tree.writeRemotely(body) }
 }
 
 extension SavedValue {

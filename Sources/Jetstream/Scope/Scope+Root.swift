@@ -46,10 +46,9 @@ extension Scope {
     tree.root = model
     tree.register(model.schema)
     var events = StructureEvents()
+    func attach() -> ScopeError? { Structure.attach(record, to: tree, &events) }
     // The initial tree is the starting point of the scope, not a change.
-    isWritingRemotely = isInitial
-    let error = Structure.attach(record, to: tree, &events)
-    isWritingRemotely = false
+    let error = isInitial ? tree.writeRemotely(attach) : attach()
     if let error {
       tree.root = nil
       refuse(error)

@@ -64,20 +64,20 @@ extension Scope {
   private func share(_ records: ContiguousArray<ModelRecord>) {
     if records.isEmpty { return }
     var open = records
-    isWritingRemotely = true
-    while let record = open.popLast() {
-      guard record.isNew else { continue }
-      record.dropBases()
-      record.isNew = false
-      tree.tell(of: record) { $0.modelShared($1) }
-      record.forEachChild { child, index in
-        guard record.schema.properties[index].isSynced, let below = child.record,
-          below.tree === tree, below.isNew
-        else { return }
-        open.append(below)
+    tree.writeRemotely {
+      while let record = open.popLast() {
+        guard record.isNew else { continue }
+        record.dropBases()
+        record.isNew = false
+        tree.tell(of: record) { $0.modelShared($1) }
+        record.forEachChild { child, index in
+          guard record.schema.properties[index].isSynced, let below = child.record,
+            below.tree === tree, below.isNew
+          else { return }
+          open.append(below)
+        }
       }
     }
-    isWritingRemotely = false
     interval.unshared.removeAll { !$0.isNew }
   }
 

@@ -147,10 +147,7 @@ public final class Scope: TickClient {
   package func schema(named wireName: String) -> ModelSchema? { tree.schema(named: wireName) }
 
   /// True while a remote value is being written; observers run with it off.
-  package internal(set) var isWritingRemotely: Bool {
-    get { tree.isWritingRemotely }
-    set { tree.isWritingRemotely = newValue }
-  }
+  package var isWritingRemotely: Bool { tree.isWritingRemotely }
 
   /// Calls `observer` when models enter and leave from now on. It is held weakly.
   package func addMembershipObserver(_ observer: any MembershipObserver) {

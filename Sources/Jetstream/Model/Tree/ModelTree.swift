@@ -29,7 +29,8 @@ final class ModelTree {
   private(set) var hasUnique = false
   /// The observers that are called when models enter and leave.
   var observers = MembershipObservers()
-  /// True while a value of another replica is being written; observers run with it off.
+  /// True while a value of another replica is being written; observers run with it off. Only
+  /// ``writeRemotely(_:)`` and ``suspendRemoteWriting(_:)`` set it.
   @exclusivity(unchecked) var isWritingRemotely = false
   /// Models that fragments have taken out of a property, until all fragments are applied.
   @exclusivity(unchecked) var suspects: ContiguousArray<ModelObject> = []
