@@ -24,7 +24,7 @@ enum SnapshotValue: Sendable {
   func isSamePlain(as other: SnapshotValue) -> Bool {
     switch (self, other) {
     case (.value(let a), .value(let b)): Self.isSame(a.value, b.value)
-    case (.json(let a), .json(let b)): a == b
+    case (.json(let a), .json(let b)): a.isWritten(as: b)
     default: false
     }
   }

@@ -120,7 +120,8 @@ struct ClientRows {
           return state.properties.contains { EntryName.isEntry($0.key, of: dictionary) }
         }
         guard let value = state.properties[key] else { return false }
-        return defaults?[key].map { $0 != value } ?? ![.array([]), .integer(0)].contains(value)
+        return defaults?[key].map { !$0.isWritten(as: value) } ?? ![.array([]), .integer(0)]
+          .contains(value)
       })
     pending[at].set = set.with(part.fragments, undo: set.undo)
   }
@@ -153,7 +154,7 @@ struct ClientRows {
   /// ``ModelSchema/Property/putBack(_:onto:base:)``.
   private func putBack(_ addition: inout SyncFragment, onto theirs: JSONObject) {
     for (key, mine) in addition.properties {
-      guard let value = theirs[key], value != mine else { continue }
+      guard let value = theirs[key], !value.isWritten(as: mine) else { continue }
       let lists = (PropertyContent(mine), PropertyContent(value))
       guard let base = addition.bases[key] else {
         // It takes nothing out of a collection.
@@ -162,9 +163,9 @@ struct ClientRows {
         addition.properties[key] = list.json
         continue
       }
-      if mine == base {
+      if mine.isWritten(as: base) {
         addition.properties[key] = value
-      } else if value != base, case (.list(let mine), .list(let list)) = lists,
+      } else if !value.isWritten(as: base), case (.list(let mine), .list(let list)) = lists,
         case .list(let base) = PropertyContent(base)
       {
         addition.properties[key] = list.merging(from: base, to: mine).json

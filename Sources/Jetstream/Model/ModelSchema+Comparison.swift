@@ -61,8 +61,10 @@ extension ModelSchema.Property {
       lines.append(
         makesModels ? "begins with models, began without." : "begins without models, began with.")
     }
-    let (new, old) = (defaultValue.canonicalText, other.defaultValue.canonicalText)
-    if new != old { lines.append("begins as \(new), began as \(old).") }
+    if !defaultValue.isWritten(as: other.defaultValue) {
+      let (new, old) = (defaultValue.canonicalText, other.defaultValue.canonicalText)
+      lines.append("begins as \(new), began as \(old).")
+    }
     return lines
   }
 

@@ -49,19 +49,6 @@ extension ModelSchema.Property {
   }
 }
 
-extension JSONValue {
-  /// Returns true if both values have the same canonical text.
-  package func isWritten(as other: JSONValue) -> Bool {
-    switch (self, other) {
-    case (.integer(let a), .integer(let b)): a == b
-    case (.bool(let a), .bool(let b)): a == b
-    case (.string(let a), .string(let b)): String._isSame(a, b)
-    case (.null, .null): true
-    default: canonicalText == other.canonicalText
-    }
-  }
-}
-
 extension ObservableModel {
   /// Returns the stored property that a key path of the class leads to. Traps for a computed one. Makes a model the first
   /// time.

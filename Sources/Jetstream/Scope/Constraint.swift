@@ -62,7 +62,7 @@ public struct Constraint: Sendable, Hashable {
       let operations = fragment.operations[name]
       let entries = fragment.properties.filter { EntryName.isEntry($0.key, of: name) }
       switch (rule, fragment.properties[name]) {
-      case (.value(let expected), let value?): return Self.areSame(value, expected)
+      case (.value(let expected), let value?): return value.isWritten(as: expected)
       case (.value, nil): return false
       case (.newValue, let value):
         return value != nil || !operations.isEmpty || !entries.isEmpty
@@ -90,11 +90,6 @@ public struct Constraint: Sendable, Hashable {
   /// Returns true if the constraint names a property, or the dictionary that it is an entry of.
   private func isNamed(_ name: String) -> Bool {
     properties[name] != nil || properties.keys.contains { EntryName.isEntry(name, of: $0) }
-  }
-
-  /// Returns true if two values are equal, numbers compared whatever their type.
-  private static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
-    a == b || a.canonicalText == b.canonicalText
   }
 
   private static func isCollection(_ value: JSONValue) -> Bool {

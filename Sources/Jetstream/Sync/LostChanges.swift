@@ -110,7 +110,8 @@ struct LostChanges {
   ) {
     let (set, fragment) = (write.set, write.fragment)
     if let mine = fragment.properties[key],
-      theirs == mine || scope.schema(of: fragment)?[wireName: key]?.areSame(theirs, mine) == true
+      theirs.isWritten(as: mine)
+        || scope.schema(of: fragment)?[wireName: key]?.areSame(theirs, mine) == true
     {
       return
     }

@@ -25,7 +25,7 @@ enum PendingChange {
     case .merge(let mine, let before, let property):
       Self.merge(mine, base, before: before, property)
     case .putBack(let mine, let before, let property):
-      base == before
+      base.isWritten(as: before)
         ? mine
         : PropertyContent(property.putBack(mine.json, onto: base.json, base: before.json))
     }
@@ -35,7 +35,7 @@ enum PendingChange {
     _ mine: PropertyContent, _ theirs: PropertyContent, before: PropertyContent,
     _ property: ModelSchema.Property
   ) -> PropertyContent {
-    if theirs == before { return mine }
+    if theirs.isWritten(as: before) { return mine }
     let value = property.merged(mine.json, onto: theirs.json, base: before.json)
     // The server would reject any other value.
     return property.accepts(value) ? PropertyContent(value) : mine

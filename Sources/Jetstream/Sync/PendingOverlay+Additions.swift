@@ -93,7 +93,7 @@ extension PendingOverlay {
   ) {
     guard additions[fragment.uuid]?.set == set else { return }
     if !isAccepted {
-      for (key, base) in fragment.bases where fragment.properties[key] != base {
+      for (key, base) in fragment.bases where !fragment.properties[key].isWritten(as: base) {
         coverIfAdded(PropertyKey(uuid: fragment.uuid, name: key), property: property)
       }
     }

@@ -76,7 +76,7 @@ struct PendingOverlay {
       self.author = author
       let old = confirmed()
       let new = change.applied(to: old, asValue: false)
-      guard old != new else { return }
+      guard !new.isWritten(as: old) else { return }
       base = .known(new)
       shown = nil
     }

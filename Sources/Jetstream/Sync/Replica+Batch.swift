@@ -35,7 +35,7 @@ extension Replica {
       overlay.dropIfSettled(name)
       if let at = done.place(of: name.uuid) {
         done.additions[at].properties[name.name] = now.json
-      } else if now != before, isKnown(name.uuid) {
+      } else if !now.isWritten(as: before), isKnown(name.uuid) {
         noted[name.uuid, default: .init()].set(name.name, to: now.json)
       }
     }

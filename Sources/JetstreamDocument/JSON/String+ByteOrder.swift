@@ -15,6 +15,18 @@ extension String {
     if let isBefore = isBefore ?? nil { return isBefore }
     return utf8.lexicographicallyPrecedes(other.utf8)
   }
+
+  /// Returns true if both strings have the same UTF-8 bytes. `==` takes strings for equal that only look the same.
+  package func hasBytes(of other: String) -> Bool {
+    let isSame = utf8.withContiguousStorageIfAvailable { own in
+      other.utf8.withContiguousStorageIfAvailable { other -> Bool in
+        guard own.count == other.count else { return false }
+        guard let first = own.baseAddress, let second = other.baseAddress else { return true }
+        return memcmp(first, second, own.count) == 0
+      }
+    }
+    return (isSame ?? nil) ?? utf8.elementsEqual(other.utf8)
+  }
 }
 
 extension [String] {

@@ -105,10 +105,10 @@ extension MergeRule.Conflict {
       let known: JSONObject = if case .object(let members) = base { members } else { [:] }
       var result = JSONObject()
       // An entry removed here stays if the other side has changed it since.
-      for (key, value) in theirs where mine[key] != nil || known[key] != value {
+      for (key, value) in theirs where mine[key] != nil || !known[key].isWritten(as: value) {
         result.append(newKey: key, value)
       }
-      for (key, value) in mine where known[key] != value { result[key] = value }
+      for (key, value) in mine where !known[key].isWritten(as: value) { result[key] = value }
       return .object(result)
     case (.null, _): return mine
     case (_, .null): return theirs

@@ -115,7 +115,8 @@ package final class PropertySchema: Sendable {
 
   /// Returns true if two JSON values decode to the same value of this property, even if they are written differently.
   package func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
-    a == b || codec.areSame(a, b) || (kind != .plain && a.lowercased == b.lowercased)
+    a.isWritten(as: b) || codec.areSame(a, b)
+      || (kind != .plain && a.lowercased.isWritten(as: b.lowercased))
   }
 }
 

@@ -322,6 +322,25 @@ struct MergeRuleValueTests {
     #expect(last.areSame(last.merged(late, onto: early, base: .null), late))
   }
 
+  @Test("Texts of different bytes are merged as different values")
+  func texts() {
+    final class Note: ModelObject {
+      @Property(.merge(.rule("theirs") { $0.theirs })) var text = ""
+      @Property(.merge(.union)) var names: [String: String] = [:]
+    }
+    func bytes(_ value: JSONValue) -> [UInt8] { Array(value.text.utf8) }
+    let (composed, decomposed) = ("\u{E9}" as JSONValue, "e\u{301}" as JSONValue)
+    let schema = Note().schema
+    let (text, names) = (schema[wireName: "text"]!, schema[wireName: "names"]!)
+    #expect(!text.areSame(composed, decomposed) && text.areSame(composed, composed))
+    #expect(bytes(text.merged("mine", onto: composed, base: decomposed)) == bytes(composed))
+    #expect(bytes(text.putBack(composed, onto: "x", base: decomposed)) == bytes("x"))
+    #expect(bytes(text.putBack(composed, onto: decomposed, base: decomposed)) == bytes(composed))
+    let merged = names.merged(
+      ["a": composed], onto: ["a": decomposed, "b": "x"], base: ["a": decomposed])
+    #expect(bytes(merged) == bytes(["a": composed, "b": "x"]))
+  }
+
   @Test("Unions of what has another form are what was written last")
   func oddUnions() {
     #expect(value(.union, .null, ["a"], ["b"]) == ["a", "b"])
