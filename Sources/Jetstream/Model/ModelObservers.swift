@@ -35,6 +35,9 @@ final class ModelObservers {
     withExtendedLifetime(all) {}
   }
 
+  /// Notes that the model has left its scope, or entered one.
+  func treesBecome(loose isLoose: Bool) { for tree in trees { tree.becomes(loose: isLoose) } }
+
   func remove(_ observer: AnyObject) {
     for token in trees where token.observer === observer { token.cancel() }
     propertyChange?.removeListeners(of: observer)
@@ -54,8 +57,9 @@ final class TreeObservation: ObservationToken {
   var pattern: TreePattern?
   let madeAt = ObservationClock.next()
   fileprivate weak var holder: ModelObservers?
-  /// True if the observation was made while the model was in no scope.
-  private let isLoose: Bool
+  /// True while the model is in no scope. Observations that are not cancelled count for
+  /// ``TreeObservers/existOutsideOfScopes`` while they are loose.
+  private(set) var isLoose: Bool
 
   init(observer: AnyObject?, isLoose: Bool) {
     self.isLoose = isLoose
@@ -71,4 +75,13 @@ final class TreeObservation: ObservationToken {
   }
 
   override func leaveHolder() { holder?.dropDead() }
+
+  /// Notes that the model has left its scope, or entered one.
+  fileprivate func becomes(loose isLoose: Bool) {
+    // A cancelled one is counted no more.
+    guard self.isLoose != isLoose, !isCancelled else { return }
+    TreeObservers.count(-1, isLoose: self.isLoose)
+    self.isLoose = isLoose
+    TreeObservers.count(1, isLoose: isLoose)
+  }
 }

@@ -199,6 +199,7 @@ final class ModelRecord {
 
   /// Queues pending changes on the ticker of the scope that the model has entered.
   func enteredTree(of ticker: Ticker) {
+    observers?.treesBecome(loose: false)
     if !isQueued {
       queue()
     } else if let ownTicker, ownTicker !== ticker {
@@ -207,8 +208,9 @@ final class ModelRecord {
   }
 
   /// Keeps the ticker of the scope that the model has left, so that it continues to deliver to
-  /// observers.
+  /// observers, also to those of the model's tree: the models below may have no ticker of their own.
   func keepTicker(_ ticker: Ticker) {
+    observers?.treesBecome(loose: true)
     if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
   }
 

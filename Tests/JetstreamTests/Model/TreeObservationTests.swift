@@ -80,4 +80,60 @@ import Testing
     scope.flush()
     #expect(listener.count == 1)
   }
+
+  @Test("A tree that leaves its scope goes on notifying, as if it had been observed outside")
+  func leavesScope() throws {
+    let (group, leaf) = (Node("group"), Node("leaf"))
+    group.left = leaf
+    root.left = group
+    scope.flush()
+    let token = group.observeTreeChange(listener, isolation: here()) { $0.called() }
+    let observation = try #require(token as? TreeObservation)
+    #expect(!observation.isLoose)
+    root.left = nil
+    scope.ticker.tick()
+    listener.count = 0
+    #expect(observation.isLoose && leaf.record?.ticker === scope.ticker)
+    leaf.number = 1
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+    root.left = group
+    scope.ticker.tick()
+    #expect(!observation.isLoose)
+    leaf.number = 2
+    scope.ticker.tick()
+    #expect(listener.count == 2)
+  }
+
+  @Test("A change below a tree that is in no scope is delivered once the tree returns to its scope")
+  func changedOutside() throws {
+    let (group, leaf) = (Node("group"), Node("leaf"))
+    group.left = leaf
+    root.left = group
+    scope.flush()
+    let token = group.observeTreeChange(listener, isolation: here()) { $0.called() }
+    root.left = nil
+    scope.flush()
+    listener.count = 0
+    leaf.number = 1
+    root.left = group
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+    token.cancel()
+    #expect((token as? TreeObservation)?.isLoose == false)
+  }
+
+  @Test("A tree whose scope is gone goes on notifying")
+  func scopeIsGone() throws {
+    let (top, leaf) = (Node("top"), Node("leaf"))
+    top.left = leaf
+    var other: Scope? = manualScope(top)
+    let ticker = try #require(other?.ticker)
+    let token = top.observeTreeChange(listener, isolation: here()) { $0.called() }
+    other = nil
+    #expect((token as? TreeObservation)?.isLoose == true)
+    leaf.number = 1
+    ticker.tick()
+    #expect(listener.count == 1)
+  }
 }
