@@ -158,7 +158,8 @@ extension ChangeSet {
       fragment.kind = .change
       let now = fragment.properties
       fragment.properties = JSONObject(
-        now.lazy.filter { before.properties[$0.key] != $0.value }.map { ($0.key, $0.value) })
+        now.lazy.filter { !before.properties[$0.key].isWritten(as: $0.value) }
+          .map { ($0.key, $0.value) })
       // A state has the entries of dictionaries that there are.
       for (key, _) in before.properties where now[key] == nil && EntryName.mayBeEntry(key) {
         fragment.properties[key] = .null

@@ -147,6 +147,26 @@ import Testing
     #expect(throws: LogError.self) { try log.reader.difference(from: 0, to: 4, using: scratch) }
   }
 
+  @Test("Texts of different bytes are a difference, also those that Swift takes for equal")
+  func differenceOfTexts() async throws {
+    let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+    try append { root.label = composed }
+    try append { root.label = decomposed }
+    try await log.sync()
+    let scratch = Scope(name: "Scratch", root: Node(), ticker: .manual())
+    let set = try log.reader.difference(from: 1, to: 2, using: scratch)
+    try #require(set.fragments.count == 1 && set.undo.count == 1)
+    #expect(
+      set.fragments[0].json.text.utf8.elementsEqual(
+        change(to: decomposed).json.text.utf8))
+    #expect(set.undo[0].json.text.utf8.elementsEqual(change(to: composed).json.text.utf8))
+  }
+
+  private func change(to label: String) -> SyncFragment {
+    SyncFragment(
+      .change, uuid: root.uuid, className: "Node", properties: ["label": .string(label)])
+  }
+
   @Test("Named revisions are listed by pages, opened, and restored as one change")
   func revisions() async throws {
     #expect(try log.reader.revisions().isEmpty)
