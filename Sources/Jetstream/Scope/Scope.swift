@@ -113,11 +113,13 @@ public final class Scope: TickClient {
   }
 
   deinit {
-    for handle in sealed.handles + [schedule.deferred?.handle].compactMap(\.self) {
-      handle.finish(.abandoned, .abandoned(reason: "its scope is gone"))
-    }
+    let undecided = sealed.handles + [schedule.deferred?.handle].compactMap(\.self)
     dissolve()
     tree.keeper = nil
+    // The app is told once no model leads to this scope any more, which cannot be held from here on.
+    for handle in undecided {
+      handle.finish(.abandoned, .abandoned(reason: "its scope is gone"))
+    }
   }
 
   /// Forgets all models without calling observers.

@@ -204,6 +204,24 @@ import Testing
     #expect(handle?.state == .abandoned)
   }
 
+  @Test("The models of a scope that goes are in no scope when its handles tell that")
+  func scopeGoesFirst() {
+    let root = Draft("other")
+    var scope: Scope? = Scope(name: "Other", root: root, ticker: .manual())
+    let listener = Listener()
+    root.observeChangeImmediately(listener, \.title) { [weak scope, root] _, _, _ in
+      let handle = scope?.modify { root.stars = 1 }
+      handle?.onStateChange.listen { [root] state in
+        listener.log.append("\(state), in a scope: \(root.record?.tree != nil)")
+      }
+    }
+    let change = SyncFragment(
+      .change, uuid: root.uuid, className: "Draft", properties: ["title": "remote"])
+    scope?.apply([change])
+    scope = nil
+    #expect(listener.log == ["abandoned, in a scope: false"])
+  }
+
   @Test("What others did stays when the call within which it came is taken back")
   func applyInNestedCall() throws {
     let (a, b) = (Draft("a"), Draft("b"))
