@@ -260,20 +260,10 @@ extension Scope {
     // Additions come first, in the order in which they were made.
     let order = known.filter { needed[$0.model]?.id == $0.id }
     let all = (order.isEmpty ? Array(needed.values) : order) + changes
-    var failed: Set<Int> = []
-    let handle = modify(message, author: author) {
-      failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
+    return modify(message, author: author) {
+      let failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
+      // The conflicts leave the ledger when the outermost call ends, unless that is rolled back.
+      modification?.retried += all.indices.filter { !failed.contains($0) }.map { all[$0].id }
     }
-    let done = all.indices.filter { !failed.contains($0) }.map { all[$0].id }
-    if let modification, !modification.isOver {
-      // It may still roll everything back.
-      modification.retried += done
-    } else if schedule.isApplying, let deferred = schedule.deferred {
-      deferred.withdraw(done, from: self.conflicts)
-    } else {
-      // A log has the change set by now: a crash in between brings a conflict back, but loses none.
-      self.conflicts.discard(Set(done))
-    }
-    return handle
   }
 }

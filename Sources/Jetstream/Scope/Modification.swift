@@ -13,7 +13,7 @@ final class Modification {
   /// The conflicts that leave the ledger when the outermost call ends.
   var retried: [Conflict.ID] = []
   /// The conflicts that have left the ledger. Logs are told of that once they have the change set, which comes later: the
-  /// call was made in an observer of remote changes.
+  /// call was made in an observer of remote changes, or while another change set is being delivered.
   private(set) var withdrawn: [Conflict] = []
   /// True once the outermost call has thrown: changes that observers make during the rollback are not part of it.
   var isOver = false

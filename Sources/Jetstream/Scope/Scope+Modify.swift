@@ -186,8 +186,18 @@ extension Scope {
     }
     end(modification)
     schedule.endInterval()
-    if let collected { sealed.append(collected) } else { handle.finish(.accepted, nil) }
+    if let collected {
+      if sealed.isDelivering {
+        // It is delivered when this call has ended. A log is told of the conflicts behind that.
+        modification.withdraw(modification.retried, from: conflicts)
+        collected.withdrawn = modification.withdrawn
+      }
+      sealed.append(collected)
+    } else {
+      handle.finish(.accepted, nil)
+    }
     tickDidDeliver()
+    // A log has the change set by now: a crash in between brings a conflict back, but loses none.
     conflicts.discard(Set(modification.retried))
     return nil
   }

@@ -142,6 +142,21 @@ struct ConflictTests: ScriptedSuite {
     #expect(log == ["+name", "-name", "-x"] && items.isEmpty)
   }
 
+  @Test(
+    "A retry that waits for the delivery of another change set is delivered before logs forget the conflict"
+  )
+  func retriedWhileDelivering() throws {
+    reject([no]) { canvas.name = "mine" }
+    let item = try #require(items.first)
+    var log: [String] = []
+    scope.conflicts.onDiscard.listen { log.append("forgotten: \($0.count)") }
+    scope.onSealedChanges.listen { log.append("\($0.set.fragments[0].properties)") }
+    scope.onChanges.listenOnce { [scope] _ in scope.retry([item]) }
+    scope.modify { shape.x = 5 }
+    #expect(log == [#"{"x":5}"#, #"{"name":"mine"}"#, "forgotten: 1"])
+    #expect(items.isEmpty && canvas.name == "mine")
+  }
+
   // MARK: What becomes of it
 
   @Test("What an observer writes while a rejection is taken in settles it")
