@@ -54,8 +54,11 @@ extension ClientEngine {
   /// - Parameter end: the error for the app; nil if that says that the server denies the scope.
   func lose(_ replica: Replica, _ error: WireError, as end: SyncError? = nil) {
     let losses = takeLosses(of: replica, error, decided: replica.decidedReplies())
-    self.end(
-      replica, end ?? .scopeDenied(scope: replica.scope.name, error: error), "\(error)")
+    // A listener of the change set that was sealed, or of the diagnostic, may have ended the syncing itself.
+    if replicas.contains(where: { $0 === replica }) {
+      self.end(
+        replica, end ?? .scopeDenied(scope: replica.scope.name, error: error), "\(error)")
+    }
     replica.scope.conflicts.restore(losses)
     updateWaitingReplies()
   }

@@ -29,6 +29,8 @@ final class ScriptedServer {
   private(set) var now: Duration = .zero
   private(set) var rejections: [String] = []
   private(set) var historyLosses = 0
+  /// The number of times that a scope was reported as no longer synced.
+  private(set) var leaves = 0
   private(set) var diagnostics: [String] = []
   /// The number of the server's next message, where the test does not give it.
   private(set) var nextIndex = 3
@@ -63,6 +65,7 @@ final class ScriptedServer {
         case .rejected(_, let fragment, let error, _):
           rejections.append("\(fragment.className): \(error.message)")
         case .historyLost: historyLosses += 1
+        case .left: leaves += 1
         case .diagnostic(let diagnostic):
           diagnostics.append("\(diagnostic)")
           onDiagnostic?(diagnostic)

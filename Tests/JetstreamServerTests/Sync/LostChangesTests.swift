@@ -89,6 +89,20 @@ struct LostChangesTests {
     #expect(server.engine.pendingCount == 1 && scope.conflicts.isEmpty)
   }
 
+  @Test(
+    "A scope that a server ends is left once, also if a handler that is told so closes the client")
+  func closedByHandler() {
+    server.joinAtPosition(place)
+    canvas.name = "mine"
+    scope.flush()
+    server.onDiagnostic = { [unowned server] diagnostic in
+      if "\(diagnostic)".contains("no longer synced") { server.engine.close() }
+    }
+    server.deliver([.scopeLeave(ScopeLeave(scopeIndex: 0, error: .gone("over")))])
+    #expect(server.leaves == 1 && server.engine.state(of: scope) == nil)
+    #expect(scope.conflicts.items.map(\.property) == ["name"])
+  }
+
   @Test("A client that the app closes adds none to the ledger")
   func closedByApp() {
     server.joinAtPosition(place)
