@@ -113,7 +113,7 @@ struct Judgement {
     var validator =
       self.validator.take()
       ?? FragmentValidator(
-        content: order.content, memory: order, unknown: order.unknown,
+        content: order.content, memory: order, unknown: order.unknown(of: submitter),
         takesOperations: submitter.usesOperations, fragments: fragments, objections: objections)
     if found == nil {
       let isUnlimited = budget.isUnlimited

@@ -47,6 +47,8 @@ extension ScopeOrder {
     committing = Commit(set: set.id, author: submitter.author, origin: origin)
     defer { committing = nil }
     passage = Passage()
+    var submitter = submitter
+    submitter.bringsKnownContentOnly = true
     var output = JSONValue.null
     var draft: Draft?
     var growth = 0

@@ -81,8 +81,8 @@ extension ScopeOrder {
     objections: [Int: WireError] = [:]
   ) -> Draft {
     var check = FragmentValidator(
-      content: content, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
-      fragments: fragments, objections: objections)
+      content: content, memory: self, unknown: unknown(of: submitter),
+      takesOperations: submitter.usesOperations, fragments: fragments, objections: objections)
     check.finish()
     var draft = beginDraft(from: check, isAtomic: isAtomic)
     if draft.isRejected { return draft }

@@ -45,6 +45,9 @@ final class ScopeOrder: ContentHost, ContentMemory {
     var info: SessionInfo?
     /// The room for longer values; nil for any number of bytes.
     var room: Room?
+    /// True for the changes of a call. They become one change set of the scope's own with what the procedure does, which
+    /// can be told, recorded and rolled back only as far as the scope's classes know the content.
+    var bringsKnownContentOnly = false
 
     func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }
@@ -131,6 +134,11 @@ final class ScopeOrder: ContentHost, ContentMemory {
 
   /// The treatment of properties and classes that the scope does not know.
   var unknown: UnknownContent { policy.unknown }
+
+  /// Returns the treatment of properties and classes that the scope does not know in the changes of a submitter.
+  func unknown(of submitter: Submitter) -> UnknownContent {
+    submitter.bringsKnownContentOnly ? .reject : policy.unknown
+  }
 
   /// Gives the submission that is about to be applied its sequence, and clears the notes about the last one.
   func begin() {

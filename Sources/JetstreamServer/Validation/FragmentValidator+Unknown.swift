@@ -7,7 +7,8 @@ public enum UnknownContent: Sendable, Hashable {
   /// know.
   case reject
   /// Unknown properties and models of unknown classes are stored, relayed and included in the state that new clients
-  /// get. Only their size is checked. So clients can be newer than their server.
+  /// get. Only their size is checked. So clients can be newer than their server. Changes with which a client calls a
+  /// procedure are an exception: those of them that the scope does not know are rejected.
   case keep
 }
 
