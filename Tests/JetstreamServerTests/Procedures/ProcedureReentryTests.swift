@@ -151,6 +151,24 @@ struct ProcedureReentryTests {
     settle()
   }
 
+  @Test("A call that commits because another one has taken too long is decided once")
+  func committedBehindLateCall() throws {
+    let (ann, ben) = (client(), client())
+    try ann.scope.call(Like())
+    try ben.scope.call(Like())
+    settle()
+    #expect(kept.requests.count == 2)
+    for (at, request) in kept.requests.enumerated() {
+      request.onCancel = { [kept] in _ = try? kept.requests[1 - at].commit(Like()) }
+    }
+    pass(40)
+    settle()
+    let decisions = kept.records.compactMap(\.decision)
+    #expect(decisions.count == 2 && Set(decisions.map(\.client)).count == 2)
+    #expect(world.canvas.likes == 1)
+    for client in [ann, ben] { #expect(client.scope.canonicalJSON == world.scope.canonicalJSON) }
+  }
+
   @Test("What another session has sent behind a call asks for its turn when the call is taken away")
   func takenAway() throws {
     world.judgesAtOnce = false
