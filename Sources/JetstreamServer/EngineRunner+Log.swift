@@ -19,16 +19,23 @@ extension EngineRunner {
   ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
   /// - Returns: false if the content was removed in the meantime; the lease is released then.
-  /// - Throws: `ScopeError` or `StorageError`. After the latter, the content is not hosted.
+  /// - Throws: `ScopeError` or `StorageError`. The content is not hosted then.
   func host(
     _ content: any Hostable, as name: String, unknown: UnknownContent, _ leased: LeasedHistory,
     isRestored: Bool = false, snapshotEvery: Int
   ) async throws -> Bool {
     let key = ObjectIdentifier(content)
     let keeper = keeper(of: content, as: name, leased, snapshotEvery: snapshotEvery)
-    let new = try engine.host(
-      content, unknown: unknown, history: leased.history, isRestored: isRestored
-    ) { keeper.keep($0) }
+    let new: ScopeHistory?
+    do throws(ScopeError) {
+      new = try engine.host(
+        content, unknown: unknown, history: leased.history, isRestored: isRestored
+      ) { keeper.keep($0) }
+    } catch {
+      // It may have a part of the history.
+      engine.remove(content, .notNow("The scope could not be hosted", retryAfter: .zero))
+      throw error
+    }
     let history = HostedHistory(of: content, named: name, leased.lease, keeper)
     histories[key] = history
     do throws(StorageError) {

@@ -14,6 +14,9 @@ extension ServerEngine {
   /// Hosts a scope with a stored history: clients are told of a change only after its record was given to `store` and
   /// ``stored(_:of:)`` has confirmed it. Begins with `history`, or with a new history if that is nil.
   ///
+  /// A scope that is hosted already is not hosted any more then, unless its history is new: what its sessions were told is
+  /// no part of `history`. They fetch the scope again.
+  ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
   /// - Returns: the history from which another process could continue; nil if it is `history`.
   /// - Throws: `ScopeError` if the history does not fit the scope.
@@ -22,6 +25,9 @@ extension ServerEngine {
     _ scope: any Hostable, unknown: UnknownContent = .reject, history: ScopeHistory?,
     isRestored: Bool = false, store: @escaping (ScopeRecord) -> Void
   ) throws(ScopeError) -> ScopeHistory? {
+    if history != nil {
+      remove(scope, .notNow("The scope goes on from its history", retryAfter: .zero))
+    }
     self.host(scope, unknown: unknown)
     let host = hostedScope(scope)
     if let history {

@@ -23,12 +23,14 @@ extension ScopeOrder {
     records.keep(record)
   }
 
-  /// Restores the scope from the history that an earlier process has left.
+  /// Restores the scope from the history that an earlier process has left. What was told of the scope before has no place
+  /// in that: the stream begins anew.
   ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
   /// - Throws: `ScopeError` if the state does not fit the scope, or if a class no longer accepts a value.
   func restore(_ history: ScopeHistory, isRestored: Bool = false) throws(ScopeError) {
     if !isRestored { try content.restoreState(of: history) }
+    stream = ScopeStream(limit: stream.limit)
     begin(at: history.sequence, of: history.epoch)
     clients = ClientTable(history)
     written = history.sequence == 0 ? [] : history.written

@@ -97,7 +97,7 @@ final class ScopeOrder: ContentHost, ContentMemory {
   /// The identity of this history of the scope.
   private(set) var epoch: String
   /// The newest part of the order.
-  private(set) var stream: ScopeStream
+  var stream: ScopeStream
   /// The decisions on the change sets of clients that number them.
   var clients = ClientTable()
   /// The gate between the scope's records and what clients are told.

@@ -45,6 +45,39 @@ struct HostingFaultTests {
     await server.stop()
   }
 
+  @Test("A scope whose history does not fit is not hosted, and can be hosted with another one")
+  func misfit() async throws {
+    let files = try TemporaryDirectory()
+    let canvas = Canvas()
+    let scope = Scope(name: "A", root: canvas)
+    let log = try ServerLog(files.path)
+    func change(_ value: JSONValue) -> ScopeRecord {
+      let fragment = SyncFragment(
+        .change, uuid: canvas.uuid, className: "Canvas", properties: ["likes": value])
+      return ScopeRecord(sequence: nil, fragments: [fragment])
+    }
+    try await log.snapshot(
+      ScopeHistory(epoch: "e", sequence: 0, state: scope.sharedState(), clients: [:]))
+    for (at, value) in [JSONValue.integer(7), "no number"].enumerated() {
+      var record = change(value)
+      record.sequence = at + 1
+      try await log.append(record).durable()
+    }
+    try await log.records.close()
+    let server = Server()
+    let bad = try FragmentLog(files.path)
+    await #expect(throws: ScopeError.self) { try await server.host(scope, log: bad) }
+    try await bad.close()
+    #expect(server.runner.engine.streamLengths == [])
+    let good = FragmentLog(try RecordLog(SimulatedDisk()))
+    try await server.host(scope, log: good)
+    #expect(server.runner.engine.streamLengths == [0])
+    let (client, copy) = try await fetch("A", from: server)
+    #expect(copy.likes == 7)
+    client.close()
+    await server.stop()
+  }
+
   @Test(
     "A scope that is removed while its first state is written loses no change, and its log is closed"
   )
