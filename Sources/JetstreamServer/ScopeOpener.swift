@@ -156,9 +156,12 @@ final class ScopeOpener {
     let lease = try await storage.lease(name)
     return try await releasing(lease) {
       let stored = try await read(lease, name)
+      let isMeasured = runner.engine.configuration.limits.bytesPerScope != nil
       let (history, content) = try await StorageQueue.run {
         let history = try ScopeHistory(stored)
-        return (history, try RowsContent(name: name, schema, from: history))
+        let content = try RowsContent(
+          name: name, schema, from: history, isMeasured: isMeasured)
+        return (history, content)
       }
       if isNew { try await storage.keep(schema, of: name) }
       let leased = LeasedHistory(lease: lease, history: history, last: stored.last)

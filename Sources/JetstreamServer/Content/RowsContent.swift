@@ -39,6 +39,8 @@ package final class RowsContent: HostedContent {
   let document: Document
   /// The digest, from the first time that it is asked for.
   private var stateDigest: StateDigest?
+  /// The size of the rows, and their number, until the host has taken it; nil if they were not measured.
+  private var measuredSize: (bytes: Int, count: Int)?
 
   /// Makes content of a new root.
   package convenience init(name: String, _ schema: ScopeSchema) {
@@ -124,6 +126,27 @@ package final class RowsContent: HostedContent {
     let outcome = try document.restore(state)
     stateDigest = nil
     return outcome.errors
+  }
+
+  /// Measures the rows away from the server's actor: that takes time in proportion to the scope. Nothing may change them
+  /// until they are hosted.
+  func measure() {
+    var size = (bytes: 0, count: 0)
+    for uuid in document.uuids {
+      guard let row = document[uuid] else { continue }
+      size.bytes += document.fragment(of: row, .add).roughSize
+      size.count += 1
+    }
+    measuredSize = size
+  }
+
+  /// True if ``takeMeasuredSize()`` returns something.
+  var isMeasured: Bool { measuredSize != nil }
+
+  /// Removes and returns the size of the rows, and their number; nil if they were not measured.
+  func takeMeasuredSize() -> (bytes: Int, count: Int)? {
+    defer { measuredSize = nil }
+    return measuredSize
   }
 
   package func digest(budget: Int) -> StateDigest.Total? { digest().total(budget: budget) }

@@ -85,7 +85,9 @@ extension ServerEngine {
     if changes != nil {
       // Others may have filled the scope since the call has begun.
       let bytes = call.sync.fragments.roughSize
-      if let limit = limit(exceededBy: call.sync, of: bytes, in: host) { throw reached(limit) }
+      if let limit = limit(exceededBy: call.sync, of: bytes, from: call.session, in: host) {
+        throw reached(limit)
+      }
       submitter.room = room(in: host)
       // A change may have become another one: what the client adds is there by now, or its counter is higher.
       if call.isOutdated(at: host.sequence), let procedure = hooks.procedure(request.name) {
@@ -108,6 +110,7 @@ extension ServerEngine {
           request.rejections = error.replies
           report(error.problems, from: call.session, in: host)
           if let limit = error.exceeded { hooks.limitReached(limit) }
+          if let session = call.session { note(effort: error.effort, of: session) }
           throw error.replies.firstError ?? .rejected("The client's changes are rejected")
         }
         // An observer of the change set has taken the scope away: it is in no log.

@@ -111,6 +111,10 @@ extension ServerEngine {
       content: content, epoch: hooks.makeEpoch(),
       policy: ScopeOrder.Policy(rules: configuration.rules(content.name).map(RuleBook.init)),
       streamLimit: configuration.streamExtent)
+    // Rows that were made elsewhere were measured there: their history is restored next.
+    if order.hasSizeLimit, (content as? RowsContent)?.isMeasured != true {
+      order.measureWholeState()
+    }
     let host = ScopeHost(
       order, number: next.scope * configuration.channel.count + configuration.channel.number)
     hosts[ObjectIdentifier(scope)] = host

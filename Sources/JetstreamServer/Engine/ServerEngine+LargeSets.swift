@@ -97,7 +97,9 @@ extension ServerEngine {
       return .rejected(.readOnly)
     }
     // Others may have filled the scope, or the memory, meanwhile.
-    let limit = findings.isRejection ? nil : limit(exceededBy: set.sync, of: set.bytes, in: host)
+    let limit =
+      findings.isRejection
+      ? nil : limit(exceededBy: set.sync, of: set.bytes, from: set.session, in: host)
     if let limit { return .rejected(reached(limit)) }
     switch findings {
     case .rejected(let draft): return .judged(draft, objections: [:])

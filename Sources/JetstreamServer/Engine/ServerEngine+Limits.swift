@@ -167,6 +167,6 @@ extension ServerEngine {
     if let most = configuration.limits.bytesPerChangeSet, bytes > most {
       return reached(.bytesPerChangeSet)
     }
-    return limit(exceededBy: sync, of: bytes, in: host).map(reached)
+    return limit(exceededBy: sync, of: bytes, from: session, in: host).map(reached)
   }
 }

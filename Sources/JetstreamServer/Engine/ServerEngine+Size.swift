@@ -29,13 +29,25 @@ extension ServerEngine {
     return isTooLarge ? .bytesPerScope : nil
   }
 
-  /// Returns the room for longer values in a scope; nil if there is no limit on it.
+  /// Returns the limit that the additions of a session's change set would exceed, after another look at a scope that seems to
+  /// be full. Each such look at a part of the scope is charged to the session, like the effort of a change set.
+  ///
+  /// - Parameter session: the session; nil if it has ended or left the scope.
+  func limit(
+    exceededBy sync: ScopeSync, of bytes: Int, from session: ServerSession?, in host: ScopeHost
+  ) -> ServerLimit? {
+    let first = limit(exceededBy: sync, of: bytes, in: host)
+    guard first == .bytesPerScope else { return first }
+    let effort = host.order.measureForRefusal()
+    if effort == 0 { return first }
+    if let session { note(effort: effort, of: session) }
+    return limit(exceededBy: sync, of: bytes, in: host)
+  }
+
+  /// Returns the room for models and longer values in a scope; nil if there is no limit on it.
   func room(in host: ScopeHost) -> ScopeOrder.Room? {
     if isShortOfMemory { return ScopeOrder.Room(bytes: 0, limit: .residentBytes) }
-    return configuration.limits.bytesPerScope.map { most in
-      let size = host.order.stream.estimatedBytes(of: host.order.modelCount)
-      return ScopeOrder.Room(bytes: max(0, most - size), limit: .bytesPerScope)
-    }
+    return host.order.sizeRoom.map { ScopeOrder.Room(bytes: $0, limit: .bytesPerScope) }
   }
 }
 

@@ -44,8 +44,8 @@ public struct ServerLimits: Sendable, Hashable {
   public var modelsPerScope: Int? = 1_000_000
   /// The size of a scope's full state as JSON, in bytes. A change set that adds models to a larger scope, or makes
   /// values or collections longer than before, is rejected as a whole, with `scope-full`. Other changes and removals go
-  /// on; values of up to 64 bytes count like numbers. The size is estimated: it is measured while change sets come,
-  /// and calculated from the number of models and the length of values in between, so that a scope may get about half
+  /// on; values of up to 64 bytes count like numbers. The size is estimated: it is measured when the scope is hosted
+  /// and while change sets come, and calculated from what comes and goes in between, so that a scope may get about half
   /// as large again.
   public var bytesPerScope: Int?
   // A client that exceeds one of the following rates is refused nothing: its connection is left unread until the rate

@@ -22,6 +22,8 @@ extension ScopeOrder {
     let problems: [String]
     /// The limit because of which all is rejected.
     var exceeded: ServerLimit?
+    /// The number of models that were read to find out whether there is room.
+    var effort = 0
   }
 
   /// The error with which a procedure cannot commit where its change set would be part of others, or come behind them.
@@ -51,7 +53,7 @@ extension ScopeOrder {
     submitter.bringsKnownContentOnly = true
     var output = JSONValue.null
     var draft: Draft?
-    var growth = 0
+    var growth = Growth()
     var result = Result(replies: Array(repeating: FragmentReply(), count: count))
     try content.modify(set) { root in
       if let changes {
@@ -62,11 +64,13 @@ extension ScopeOrder {
           throw RejectedChanges(
             replies: Self.rejectingAll(judged.replies), problems: judged.problems)
         }
-        growth = submitter.room == nil ? 0 : self.growth(by: judged.effective)
-        if let room = submitter.room, growth > room.bytes {
+        growth = submitter.room == nil ? Growth() : self.growth(by: judged.effective)
+        var effort = 0
+        if let room = submitter.room, !hasRoom(for: growth.total, in: room, &effort) {
           let reply = FragmentReply(error: room.limit.error)
           throw RejectedChanges(
-            replies: Array(repeating: reply, count: count), problems: [], exceeded: room.limit)
+            replies: Array(repeating: reply, count: count), problems: [], exceeded: room.limit,
+            effort: effort)
         }
         let misfits = content.applyOwn(judged.effective) { [self] in departed($0) }
         if let (at, error) = misfits.first {
@@ -77,7 +81,7 @@ extension ScopeOrder {
       }
       output = try body(root)
     }
-    note(growth: growth)
+    if hasSizeLimit { note(growth) }
     if let made = committing?.made { (result.item, result.set) = (made.item, made.set) }
     result.behind = committing?.behind ?? []
     result.outcome = .output(output)

@@ -1,30 +1,42 @@
 import Foundation
 import Jetstream
 
-/// The growth of a scope by changes of models that it has, for the limits on its size and on the memory of the process.
+/// The growth of a scope by the changes of a client, for the limits on its size and on the memory of the process.
 extension ScopeOrder {
-  /// The number of bytes by which a change set may make values longer, and the limit that it exceeds with more.
+  /// The number of bytes by which a change set may make a scope larger, and the limit that it exceeds with more.
   struct Room {
     let bytes: Int
     let limit: ServerLimit
   }
 
-  /// Returns the number of bytes by which the fragments of a draft would make values and collections longer, roughly;
-  /// negative if they would make them shorter. Additions of new models do not count. Cost: O(n) in the fragments, in the
-  /// values that they replace, and in the places of the models that they insert and remove.
-  func growth(by fragments: [SyncFragment]) -> Int {
-    var growth = Growth(of: content)
-    for fragment in fragments { growth.add(fragment) }
-    return growth.total
+  /// The number of bytes by which fragments would make a scope larger, roughly; negative if they would make it smaller.
+  struct Growth {
+    /// The number of bytes by which they would make the values and collections of models longer that the scope has, by
+    /// model.
+    fileprivate(set) var lengths: [UUID: Int] = [:]
+    /// The size of the models that would come in: those that they add, and those that have left and that they name, with
+    /// all below them.
+    fileprivate(set) var arrivals = 0
+
+    var total: Int { lengths.values.reduce(arrivals, +) }
+  }
+
+  /// Returns the growth by the fragments of a draft. Cost: O(n) in the fragments, in the values that they replace, in the
+  /// places of the models that they insert and remove, and in the models that come in.
+  func growth(by fragments: [SyncFragment]) -> Growth {
+    var comparison = GrowthComparison(of: content, memory: self)
+    for fragment in fragments where fragment.kind == .add { comparison.expect(fragment) }
+    for fragment in fragments { comparison.add(fragment) }
+    return comparison.growth
   }
 }
 
 /// The difference between what the properties of a scope have and what fragments leave in them, each counted once.
-private struct Growth {
+private struct GrowthComparison {
   /// A value of up to this number of bytes counts like a number: a property can always have one.
   private static let shortValue = 64
   /// The size of a reference to a model, in quotes and with a comma.
-  private static let reference = 39
+  private static let reference = FragmentValidator.referenceBytes
 
   /// The size of a value, before and after.
   private struct Sizes {
@@ -39,27 +51,53 @@ private struct Growth {
   }
 
   private let content: any HostedContent
+  private let memory: any ContentMemory
   private var values: [PropertyKey: Sizes] = [:]
   /// True for the models that are in a collection, before and after.
   private var members: [Member: (before: Bool, after: Bool)] = [:]
   private var holders: [UUID: Set<PropertyKey>] = [:]
+  /// The values that fragments give to properties which the server does not know.
+  private var unknownValues: [PropertyKey: JSONValue] = [:]
+  /// The UUIDs in such properties, with what operations have inserted and removed so far; nil for a value that is no array
+  /// of UUIDs, which operations leave as it is.
+  private var unknownLists: [PropertyKey: Set<UUID>?] = [:]
+  /// The models that come in, each counted once.
+  private var arrived: Set<UUID> = []
+  private var arrivals = 0
 
-  init(of content: any HostedContent) { self.content = content }
+  init(of content: any HostedContent, memory: any ContentMemory) {
+    (self.content, self.memory) = (content, memory)
+  }
 
-  var total: Int {
-    let lengths = values.values.reduce(0) { $0 + $1.new - $1.old }
-    return members.values.reduce(lengths) { sum, member in
-      sum + Self.reference * ((member.after ? 1 : 0) - (member.before ? 1 : 0))
+  var growth: ScopeOrder.Growth {
+    var growth = ScopeOrder.Growth()
+    growth.arrivals = arrivals
+    for (name, sizes) in values { growth.lengths[name.uuid, default: 0] += sizes.new - sizes.old }
+    for (member, isIn) in members where isIn.before != isIn.after {
+      growth.lengths[member.collection.uuid, default: 0] +=
+        isIn.after ? Self.reference : -Self.reference
     }
+    return growth
+  }
+
+  /// Notes an addition, whose model counts with its fragments.
+  mutating func expect(_ addition: SyncFragment) {
+    if !has(addition.uuid) { arrived.insert(addition.uuid) }
+  }
+
+  private func has(_ uuid: UUID) -> Bool {
+    content.sharedModel(uuid) != nil || content.unknownModel(uuid) != nil
   }
 
   mutating func add(_ fragment: SyncFragment) {
+    bringBack(by: fragment)
+    guard has(fragment.uuid) else { return arrivals += fragment.roughSize }
     let model = content.sharedModel(fragment.uuid)
-    if model == nil, content.unknownModel(fragment.uuid) == nil { return }
     for (key, value) in fragment.properties {
       let name = PropertyKey(uuid: fragment.uuid, name: key)
       let property = model?.classSchema[wireName: key]
       let new = size(of: value, property, named: key)
+      if property == nil { (unknownValues[name], unknownLists[name]) = (value, nil) }
       if values[name] != nil {
         values[name]!.new = new
       } else if let model, let property {
@@ -71,10 +109,39 @@ private struct Growth {
       }
     }
     for entry in fragment.operations {
-      let collection = PropertyKey(uuid: fragment.uuid, name: entry.key)
-      for operation in entry.operations { add(operation, to: collection) }
+      let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+      if model?.classSchema[wireName: entry.key] == nil {
+        add(entry.operations, toUnknown: name)
+      } else {
+        for operation in entry.operations { add(operation, to: name) }
+      }
     }
   }
+
+  // MARK: Models that come back
+
+  private mutating func bringBack(by fragment: SyncFragment) {
+    for (_, value) in fragment.properties {
+      for uuid in FragmentValidator.uuids(in: value) { bringBack(uuid) }
+    }
+    for entry in fragment.operations {
+      for uuid in FragmentValidator.inserted(by: entry.operations) { bringBack(uuid) }
+    }
+  }
+
+  /// Counts a model that has left, with those below it.
+  private mutating func bringBack(_ uuid: UUID) {
+    var open = [uuid]
+    while let uuid = open.popLast() {
+      guard content.sharedModel(uuid) == nil, let model = memory.departed(uuid),
+        arrived.insert(uuid).inserted
+      else { continue }
+      arrivals += model.additionBytes
+      content.forEachChild(of: model) { open.append($0) }
+    }
+  }
+
+  // MARK: Operations
 
   private mutating func add(_ operation: PropertyOperation, to collection: PropertyKey) {
     let isIn: Bool
@@ -83,16 +150,43 @@ private struct Growth {
     case .remove: isIn = false
     case .move, .add: return
     }
-    guard let uuid = operation.model, let model = content.sharedModel(uuid) else { return }
+    guard let uuid = operation.model else { return }
     let member = Member(collection: collection, model: uuid)
     if members[member] == nil {
-      let known = holders[uuid] ?? Set(content.holders(of: model))
+      let known =
+        holders[uuid] ?? content.sharedModel(uuid).map { Set(content.holders(of: $0)) } ?? []
       holders[uuid] = known
       let isHeld = known.contains(collection)
       members[member] = (isHeld, isHeld)
     }
     members[member]!.after = isIn
   }
+
+  private mutating func add(_ operations: [PropertyOperation], toUnknown name: PropertyKey) {
+    let value = unknownValues[name] ?? content.unknownValue(name)
+    let size = value.map { self.size(of: $0, nil, named: name.name) } ?? 0
+    var sizes = values[name] ?? Sizes(old: size, new: size)
+    if value == nil, sizes.new == 0 { sizes.new = name.name.utf8.count + Self.shortValue }
+    var list: Set<UUID>?
+    if let known = unknownLists[name] {
+      list = known
+    } else {
+      list = value.map { CollectionContent($0).map { Set($0.elements) } } ?? []
+    }
+    for operation in operations {
+      switch operation {
+      case .insert(let uuid, _):
+        if list?.insert(uuid).inserted == true { sizes.new += Self.reference }
+      case .remove(let uuid):
+        if list?.remove(uuid) != nil { sizes.new -= Self.reference }
+      case .move, .add: break
+      }
+    }
+    values[name] = sizes
+    unknownLists[name] = .some(list)
+  }
+
+  // MARK: Sizes
 
   private func oldSize(
     of property: PropertySchema, of model: any HostedModel, named key: String
@@ -117,5 +211,14 @@ private struct Growth {
       property.entryKey == nil || value == .null ? 0 : key.utf8.count + Self.reference
     case .dictionary: 0
     }
+  }
+}
+
+extension HostedModel {
+  /// The approximate size of the model in a full state.
+  var additionBytes: Int {
+    SyncFragment(
+      .add, uuid: uuid, className: wireClassName, properties: currentProperties()
+    ).roughSize
   }
 }

@@ -48,7 +48,7 @@ extension ScopeOrder {
           fragments: record.fragments, whole: nil, newcomers: [],
           replies: record.decision?.fragmentReplies ?? []))
     }
-    measureState()
+    measureWholeState()
     forget(upTo: sequence)
     tombstones.forgetRevived()
   }
@@ -88,12 +88,15 @@ extension HostedContent {
 
 extension RowsContent {
   /// Makes the content to which a history has led: of a new root, if there is none.
+  ///
+  /// - Parameter isMeasured: true to measure it as well, for a scope with a limit on its size.
   convenience init(
-    name: String, _ schema: ScopeSchema, from history: ScopeHistory?
+    name: String, _ schema: ScopeSchema, from history: ScopeHistory?, isMeasured: Bool = false
   ) throws(ScopeError) {
     self.init(name: name, schema)
     guard let history else { return }
     try restoreState(of: history)
     for record in history.records where record.sequence != nil { try repeatChanges(of: record) }
+    if isMeasured { measure() }
   }
 }

@@ -27,12 +27,13 @@ extension ScopeOrder {
     let draft = judged ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
     let (errors, effective, positions) = (draft.errors, draft.effective, draft.positions)
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
-    let growth = submitter.room == nil ? 0 : growth(by: effective)
-    if let room = submitter.room, growth > room.bytes {
-      return reject(draft, fragments, exceeding: room.limit, submitter)
+    var effort = draft.effort
+    let growth = submitter.room == nil ? Growth() : growth(by: effective)
+    if let room = submitter.room, !hasRoom(for: growth.total, in: room, &effort) {
+      return reject(draft, fragments, exceeding: room.limit, effort, submitter)
     }
     var result = Result(replies: draft.replies, problems: draft.problems)
-    result.effort = draft.effort
+    result.effort = effort
     let accepted =
       draft.accepted.count == fragments.count ? fragments : draft.accepted.map { fragments[$0] }
     for fragment in accepted where fragment.kind == .add && has(fragment.uuid, draft) {
@@ -50,16 +51,16 @@ extension ScopeOrder {
       return result
     }
 
-    note(growth: growth)
+    if hasSizeLimit { note(growth) }
     let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
     begin()
     for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
       result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
     }
     let undo = inverse?.fragments(restoring: passage.lost.filter(content.isGone))
-    if unknown == .keep {
-      passage.noteUnknown(content.unknownModelUUIDs(), before: draft.unknownModels)
-    }
+    let kept = unknown == .keep ? content.unknownModelUUIDs() : []
+    if unknown == .keep { passage.noteUnknown(kept, before: draft.unknownModels) }
+    let left = hasSizeLimit ? departures(keeping: kept) : [:]
     passage.close()
     result.effort += passage.modelCount
     for (name, old) in draft.before {
@@ -73,6 +74,7 @@ extension ScopeOrder {
     }
     for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
     let done = broadcast(of: effective)
+    if hasSizeLimit { noteArrivals(done, unknown: draft.unknownModels, left) }
     result.set = undo.map {
       ChangeSet(
         fragments: done, undo: $0, author: submitter.origin.author,
@@ -145,10 +147,11 @@ extension ScopeOrder {
 
   /// Rejects a change set for which there is no room.
   private func reject(
-    _ draft: Draft, _ fragments: [SyncFragment], exceeding limit: ServerLimit,
+    _ draft: Draft, _ fragments: [SyncFragment], exceeding limit: ServerLimit, _ effort: Int,
     _ submitter: Submitter
   ) -> Result {
     var draft = draft
+    draft.effort = effort
     draft.replies = fragments.map { _ in FragmentReply(error: limit.error) }
     var result = rejectAll(draft, fragments, submitter)
     result.exceeded = limit

@@ -43,7 +43,7 @@ final class ScopeOrder: ContentHost, ContentMemory {
     var origin = ChangeOrigin()
     /// The session, as the app sees it; nil in a scope without rules.
     var info: SessionInfo?
-    /// The room for longer values; nil for any number of bytes.
+    /// The room for models and longer values; nil for any number of bytes.
     var room: Room?
     /// True for the changes of a call. They become one change set of the scope's own with what the procedure does, which
     /// can be told, recorded and rolled back only as far as the scope's classes know the content.
@@ -159,12 +159,6 @@ final class ScopeOrder: ContentHost, ContentMemory {
     noteWritten(item.fragments)
   }
 
-  /// Measures the full state if that is due, and keeps as much of the stream as it is worth.
-  func measureState() { stream.measureState(of: content) }
-
-  /// Notes that accepted fragments make values of the scope longer, for the limit on its size.
-  func note(growth bytes: Int) { stream.note(growth: bytes) }
-
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
 
   /// Returns a model that has left the shared tree and is in no other scope now. A local property of the server may
@@ -216,6 +210,7 @@ final class ScopeOrder: ContentHost, ContentMemory {
       whole: needsValues ? sealed.whole.fragments : nil,
       newcomers: takeNewcomers(among: sealed.set.fragments))
     append(item)
+    if hasSizeLimit { notePassage(sealed.set) }
     observer?.appended(sealed)
     if isOfCall {
       committing?.made = (item, sealed.set)

@@ -98,7 +98,32 @@ package struct ScopeStream {
   /// Measures the full state if the stream has grown enough since the last time, and keeps change sets accordingly. Cost:
   /// O(1), or once for so many bytes of the stream, that of reading a few hundred models.
   mutating func measureState(of content: any HostedContent) {
-    guard state.isDue(at: totalBytes), state.measure(content, at: totalBytes) else { return }
+    while state.isDue(at: totalBytes) {
+      if state.measure(content, at: totalBytes) { keepWorth() }
+      if limit.scopeBytes == nil { return }
+    }
+  }
+
+  /// Measures the full state of a scope with a limit on its size from its beginning to its end. Cost: O(n).
+  mutating func measureWholeState(of content: any HostedContent) {
+    while !state.measure(content, at: totalBytes) {}
+    keepWorth()
+  }
+
+  /// Reads a part of the state of a scope that is about to refuse a change set. Returns the number of models that were read:
+  /// none if nothing has changed since the state was measured.
+  mutating func measureForRefusal(_ content: any HostedContent) -> Int {
+    defer { keepWorth() }
+    return state.measureForRefusal(content, at: totalBytes)
+  }
+
+  /// Takes the size of a state that was measured elsewhere.
+  mutating func takeSize(bytes: Int, ofModels count: Int) {
+    state.take(bytes: bytes, ofModels: count, at: totalBytes)
+    keepWorth()
+  }
+
+  private mutating func keepWorth() {
     let wanted = state.bytes.map { max(limit.leastBytes, limit.states * $0) }
     keptBytes = min(limit.bytes, wanted ?? .max)
     trimIfDue()
@@ -111,8 +136,8 @@ package struct ScopeStream {
   /// Returns the approximate size of the full state by now, with this number of models; see ``StateSize``.
   func estimatedBytes(of models: Int) -> Int { state.estimate(of: models) }
 
-  /// Notes the number of bytes by which a change set has made values of the scope longer; negative for shorter.
-  mutating func note(growth bytes: Int) { state.note(growth: bytes) }
+  /// Changes the size of the full state by what a change set has done to it.
+  mutating func noteSize(_ change: (inout StateSize) -> Void) { change(&state) }
 
   private mutating func trimIfDue() {
     // Half of the items are dropped at once, so that the cost of each append stays negligible.

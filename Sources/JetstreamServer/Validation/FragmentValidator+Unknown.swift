@@ -96,6 +96,9 @@ extension FragmentValidator {
     }
   }
 
+  /// The size of a reference to a model in a value, in quotes and with a comma.
+  static let referenceBytes = 39
+
   /// Returns an error text if a fragment would give its model more than ``maxUnknownProperties`` unknown properties;
   /// nil otherwise.
   func sizeProblem(of fragment: SyncFragment, schema: ClassSchema?) -> String? {

@@ -117,6 +117,7 @@ struct MemoryPressureTests {
     #expect(errors(write(["note": .string(long)])) == refused)
     #expect(errors(write(["other": .null])) == refused)
     #expect(errors(edit("hidden", .insert(shape.uuid, .end))) == refused)
+    #expect(errors(edit("unheardOf", .insert(UUID(), .end))) == refused)
 
     #expect(errors(write(["label": .string(long.uppercased()), "x": 3, "tags": [1, 2]])) == [nil])
     #expect(errors(write(["corners/2": reference, "corners/1": .null])) == [nil])
@@ -137,7 +138,7 @@ struct MemoryPressureTests {
         edit("hidden", .remove(shape.uuid)), edit("hidden", .insert(shape.uuid, .end)),
         edit("shapes", .insert(shape.uuid, .end))) == refused)
     #expect(canvas.hidden == [shape] && shape.corners == [2: shape] && shape.x == 3)
-    #expect(world.limitHits == [.residentBytes: 9])
+    #expect(world.limitHits == [.residentBytes: 10])
   }
 
   @Test("A model that comes back is an addition as well")
