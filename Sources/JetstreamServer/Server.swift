@@ -156,9 +156,9 @@ public final class Server {
   /// - Parameters:
   ///   - scope: the scope to offer to clients.
   ///   - unknown: the treatment of properties and classes that the scope does not know. By default the server rejects
-  ///     them, so that nothing unchecked gets into the scope. With ``UnknownContent/keep``, what is kept is bounded by
-  ///     the largest message and by 256 unknown properties per model, and an array of UUIDs in an unknown property is
-  ///     merged like a collection of models.
+  ///     them, so that nothing unchecked gets into the scope. With ``UnknownContent/keep``, each value that is kept is
+  ///     bounded by the largest change set, and a model by 256 unknown properties, and an array of UUIDs in an unknown
+  ///     property is merged like a collection of models.
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
     set(.here(scope), as: scope.name)
     runner.engine.host(scope, unknown: unknown)

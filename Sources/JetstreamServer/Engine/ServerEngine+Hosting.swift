@@ -109,7 +109,9 @@ extension ServerEngine {
     let content = scope.makeContent()
     let order = ScopeOrder(
       content: content, epoch: hooks.makeEpoch(),
-      policy: ScopeOrder.Policy(rules: configuration.rules(content.name).map(RuleBook.init)),
+      policy: ScopeOrder.Policy(
+        unknownValueBytes: configuration.limits.bytesPerChangeSet ?? .max,
+        rules: configuration.rules(content.name).map(RuleBook.init)),
       streamLimit: configuration.streamExtent)
     // Rows that were made elsewhere were measured there: their history is restored next.
     if order.hasSizeLimit, (content as? RowsContent)?.isMeasured != true {

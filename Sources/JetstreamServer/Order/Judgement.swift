@@ -114,6 +114,7 @@ struct Judgement {
       self.validator.take()
       ?? FragmentValidator(
         content: order.content, memory: order, unknown: order.unknown(of: submitter),
+        unknownValueBytes: order.policy.unknownValueBytes,
         takesOperations: submitter.usesOperations, fragments: fragments, objections: objections)
     if found == nil {
       let isUnlimited = budget.isUnlimited

@@ -126,7 +126,8 @@ extension ScopeOrder {
       // The merge may leave out a model that the set adds.
       var merged = FragmentValidator(
         content: content, memory: self, unknown: unknown(of: submitter),
-        takesOperations: true, fragments: draft.effective)
+        unknownValueBytes: policy.unknownValueBytes, takesOperations: true,
+        fragments: draft.effective)
       merged.finish()
       if merged.isClean { return }
       for (position, reply) in zip(draft.positions, merged.replies) {

@@ -82,7 +82,8 @@ extension ScopeOrder {
   ) -> Draft {
     var check = FragmentValidator(
       content: content, memory: self, unknown: unknown(of: submitter),
-      takesOperations: submitter.usesOperations, fragments: fragments, objections: objections)
+      unknownValueBytes: policy.unknownValueBytes, takesOperations: submitter.usesOperations,
+      fragments: fragments, objections: objections)
     check.finish()
     var draft = beginDraft(from: check, isAtomic: isAtomic)
     if draft.isRejected { return draft }

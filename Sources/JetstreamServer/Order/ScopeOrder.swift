@@ -85,6 +85,8 @@ final class ScopeOrder: ContentHost, ContentMemory {
   struct Policy {
     /// The treatment of properties and classes that the scope does not know.
     var unknown = UnknownContent.reject
+    /// The size in bytes up to which operations may make the value of such a property longer.
+    var unknownValueBytes = Int.max
     /// The app's rules; nil for none.
     var rules: RuleBook?
   }

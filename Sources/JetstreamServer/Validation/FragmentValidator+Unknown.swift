@@ -99,9 +99,10 @@ extension FragmentValidator {
   /// The size of a reference to a model in a value, in quotes and with a comma.
   static let referenceBytes = 39
 
-  /// Returns an error text if a fragment would give its model more than ``maxUnknownProperties`` unknown properties;
-  /// nil otherwise.
-  func sizeProblem(of fragment: SyncFragment, schema: ClassSchema?) -> String? {
+  /// Returns an error text if a fragment would give its model more than ``maxUnknownProperties`` unknown properties, or
+  /// too long a value of one; nil otherwise.
+  mutating func sizeProblem(of fragment: SyncFragment, schema: ClassSchema?) -> String? {
+    if let problem = lengthProblem(of: fragment, schema) { return problem }
     let limit = Self.maxUnknownProperties
     let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
     let new = keys.filter { schema?[wireName: $0] == nil }
@@ -112,5 +113,28 @@ extension FragmentValidator {
     }
     return known.union(new).count > limit
       ? "More than \(limit) unknown properties" : nil
+  }
+
+  /// Returns an error text if operations would make the value of an unknown property longer than one that a change set can
+  /// bring; nil otherwise. They append to what is kept, and would make it longer with each change set.
+  private mutating func lengthProblem(of fragment: SyncFragment, _ schema: ClassSchema?) -> String?
+  {
+    guard let most = unknownValueBytes, !fragment.operations.isEmpty else { return nil }
+    for entry in fragment.operations where schema?[wireName: entry.key] == nil {
+      let inserted = Self.inserted(by: entry.operations)
+      if inserted.isEmpty { continue }
+      let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+      let value = content.unknownValue(name)
+      let room = (most - (value?.roughSize ?? 0)) / Self.referenceBytes
+      // What the rest of the change set inserts counts as well, whichever of the properties it is for.
+      let earlier = changeCounts[fragment.uuid]?.insertions ?? 0
+      var count = inserted.count
+      if earlier + count > room {
+        count = Set(inserted).subtracting(value.map { Self.uuids(in: $0) } ?? []).count
+        if count > 0, earlier + count > room { return "More than \(most) bytes at '\(entry.key)'" }
+      }
+      changeCounts[fragment.uuid, default: ChangeCount()].insertions += count
+    }
+    return nil
   }
 }

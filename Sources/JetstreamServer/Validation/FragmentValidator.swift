@@ -16,6 +16,14 @@ struct FragmentValidator {
     var operations: PropertyOperations = [:]
   }
 
+  /// The number of times that fragments do something to a model.
+  struct ChangeCount {
+    /// The number of fragments that change it. A change set that has few fragments does not count them.
+    var changes = 0
+    /// The number of UUIDs that operations insert into its unknown properties.
+    var insertions = 0
+  }
+
   let content: any HostedContent
   let memory: any ContentMemory
   let fragments: [SyncFragment]
@@ -24,9 +32,11 @@ struct FragmentValidator {
   var accepted: [Accepted?]
   /// The indices of the additions of models that the scope does not have, by UUID.
   private(set) var additions: [UUID: Int] = [:]
-  /// The numbers of changes of the models, as far as they are looked at. A change set that has few fragments has none.
-  private var changeCounts: [UUID: Int] = [:]
-  let unknown: UnknownContent
+  /// The changes of each model, as far as the fragments are looked at.
+  var changeCounts: [UUID: ChangeCount] = [:]
+  /// The size in bytes up to which operations may make the value of an unknown property longer; nil if unknown properties
+  /// and classes are rejected.
+  let unknownValueBytes: Int?
   /// The number of models that were looked at for unique values.
   var effort = 0
   /// True if the session may send operations.
@@ -62,17 +72,21 @@ struct FragmentValidator {
   /// Makes a validation that has not begun; see ``advance(_:)``.
   init(
     content: any HostedContent, memory: any ContentMemory, unknown: UnknownContent = .reject,
-    takesOperations: Bool = true, fragments: [SyncFragment], objections: [Int: WireError] = [:]
+    unknownValueBytes: Int = .max, takesOperations: Bool = true, fragments: [SyncFragment],
+    objections: [Int: WireError] = [:]
   ) {
     self.content = content
     self.memory = memory
-    self.unknown = unknown
+    self.unknownValueBytes = unknown == .keep ? unknownValueBytes : nil
     self.takesOperations = takesOperations
     unknownModels = unknown == .keep ? content.unknownModelUUIDs() : []
     self.fragments = fragments
     self.objections = objections
     accepted = Array(repeating: nil, count: fragments.count)
   }
+
+  /// The treatment of unknown properties and classes.
+  var unknown: UnknownContent { unknownValueBytes == nil ? .reject : .keep }
 
   /// Goes on with the validation. Returns true once it is complete.
   mutating func advance(_ budget: inout WorkBudget) -> Bool {
@@ -224,8 +238,8 @@ struct FragmentValidator {
   private mutating func countChange(_ at: Int) -> Bool {
     if fragments.count <= Self.mostChanges { return true }
     let uuid = fragments[at].uuid
-    changeCounts[uuid, default: 0] += 1
-    if changeCounts[uuid]! <= Self.mostChanges { return true }
+    changeCounts[uuid, default: ChangeCount()].changes += 1
+    if changeCounts[uuid]!.changes <= Self.mostChanges { return true }
     reject(
       at,
       "ModelObject with UUID '\(uuid.wireText)' is changed by more than \(Self.mostChanges) "

@@ -243,4 +243,45 @@ struct ScopeSizeTests {
     #expect(errors.first == .some(nil) && errors.last == "scope-full")
     #expect(size(of: world.scope) > 25_000 && size(of: world.scope) < 75_000)
   }
+
+  @Test(
+    "The value of a property that the server does not know gets no longer than a change set may be")
+  func longestUnknownValue() {
+    var configuration = ServerEngine.Configuration()
+    configuration.limits.bytesPerChangeSet = 10_000
+    let world = InMemoryWorld(configuration: configuration, unknown: .keep)
+    let peer = RawPeer.joined(world, protocol: 2)
+    let root = world.canvas.uuid
+    func edit(_ operations: [PropertyOperation], _ model: UUID, _ name: String) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: model, className: name, properties: [:], operations: ["x": operations])
+    }
+    // Of a model with an object, and of one that is kept without.
+    let ghost = UUID()
+    let added = submit(
+      [
+        SyncFragment(.add, uuid: ghost, className: "Ghost", properties: [:]),
+        SyncFragment(
+          .change, uuid: root, className: "Canvas", properties: ["ghost": .string(ghost.wireText)]),
+      ], by: peer)
+    #expect(added == nil)
+    for (model, name) in [(root, "Canvas"), (ghost, "Ghost")] {
+      var known: [UUID] = []
+      var error: String?
+      while error == nil, known.count < 1_000 {
+        let new = (0..<20).map { _ in UUID() }
+        error = submit([edit(new.map { .insert($0, .end) }, model, name)], by: peer)
+        if error == nil { known += new }
+      }
+      #expect(known.count > 200 && known.count < 257)
+      #expect(error?.contains("'x'") == true && error?.contains("10000 bytes") == true)
+      // Others may still be moved and removed.
+      #expect(submit([edit([.insert(known[0], .end)], model, name)], by: peer) == nil)
+      #expect(submit([edit(known.prefix(40).map { .remove($0) }, model, name)], by: peer) == nil)
+      #expect(submit([edit([.insert(UUID(), .end)], model, name)], by: peer) == nil)
+      // Two fragments of a change set count together.
+      let halves = (0..<2).map { _ in (0..<30).map { _ in PropertyOperation.insert(UUID(), .end) } }
+      #expect(submit(halves.map { edit($0, model, name) }, by: peer) != nil)
+    }
+  }
 }
