@@ -47,8 +47,9 @@ extension Server {
         snapshotEvery: snapshotEvery)
       // The scope may have been removed in the meantime.
       if isHosted { set(.here(content), as: name) }
-    } catch let error as StorageError {
-      throw error.cause
+    } catch {
+      withdraw(content, named: name)
+      throw (error as? StorageError)?.cause ?? error
     }
   }
 }

@@ -197,6 +197,11 @@ public final class Server {
   /// Makes a scope available under a name, or takes away the one that is.
   func set(_ offer: ScopeOffers.Place?, as name: String) { offers[name] = offer }
 
+  /// Takes away content that could not be hosted with its history, unless it is still hosted without one.
+  func withdraw(_ content: any Hostable, named name: String) {
+    if !runner.engine.isHosted(content) { offers.close(content, named: name) }
+  }
+
   /// The shard for one more scope; nil if scopes are not spread.
   func nextShard() -> ServerShard? { offers.nextShard(of: shards) }
 
