@@ -27,9 +27,15 @@ final class Buyer {
   }
 
   /// Buys some pieces, and shows the outcome. Returns false if the buyer does not get them.
+  ///
+  /// A purchase that an earlier process has left behind is answered first: until then nothing is known of what it takes.
   func buy(_ itemName: String, count: Int) async throws -> Bool {
     // Only the first time there is nothing to show without a server.
     if shop.item(named: itemName) == nil { try await client.waitForDownload(of: scope) }
+    if let state = client.syncState(of: scope), state.pendingCount > 0 {
+      Command.say("An earlier purchase waits for the shop's answer")
+      try await client.waitForUpload(of: scope)
+    }
     guard let item = shop.item(named: itemName) else {
       let names = shop.items.map(\.name).joined(separator: ", ")
       Command.say("There is no \(itemName); there is \(names)")
@@ -39,7 +45,7 @@ final class Buyer {
     item.observeChange(self, \.stock) { [unowned item] me, _, _ in me.show(item) }
     do {
       let checkOut = CheckOut(order: UUID(), buyer: name, item: item.uuid, count: count)
-      let call = try scope.call(checkOut)
+      let call = try await call(checkOut)
       show(item)
       Command.say("You pay \(money(item.price * count)), once the shop has answered")
       let receipt = try await call.output()
@@ -52,6 +58,17 @@ final class Buyer {
       show(item)
       Command.say(failure.localizedDescription)
       return false
+    }
+  }
+
+  /// Calls the procedure. If it fails here, the stock that the log has may be an old one: then it fails on what the shop has
+  /// now, or not at all.
+  private func call(_ checkOut: CheckOut) async throws -> ProcedureCall<CheckOut> {
+    do {
+      return try scope.call(checkOut)
+    } catch is CheckOut.Failure {
+      try await client.waitForDownload(of: scope)
+      return try scope.call(checkOut)
     }
   }
 

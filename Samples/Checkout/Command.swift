@@ -10,6 +10,8 @@ struct Command {
     USAGE: checkout serve [--port N] [--data FOLDER] [--stock N]
            checkout buy NAME ITEM [COUNT] [--server URL] [--data FOLDER]
 
+    The server listens on port 8080 and sells ten pieces of each item, unless told otherwise. URL begins with ws:// or
+    wss://. Both keep what they know in FOLDER, which is checkout-data unless given.
     """
 
   static func main() async {
@@ -21,7 +23,12 @@ struct Command {
     ]
     var rest = CommandLine.arguments.dropFirst()
     while let argument = rest.popFirst() {
-      if options[argument] != nil {
+      if ["--help", "-h"].contains(argument) {
+        for line in usage.split(separator: "\n", omittingEmptySubsequences: false) {
+          say(String(line))
+        }
+        exit(0)
+      } else if options[argument] != nil {
         guard let value = rest.popFirst() else { fail("\(argument) needs a value") }
         options[argument] = value
       } else if argument.hasPrefix("--") {
@@ -41,10 +48,15 @@ struct Command {
         guard let count = Int(words.count == 4 ? words[3] : "1"), (1...1_000).contains(count) else {
           fail("'\(words[3])' is no number of pieces")
         }
-        let buyer = try Buyer(words[1], server: options["--server"]!, folder: options["--data"]!)
+        // Before the purchase is in the log, from which another address would not take it away.
+        let server = options["--server"]!
+        guard isAddress(server) else {
+          fail("'\(server)' is no address: it must begin with ws:// or wss://")
+        }
+        let buyer = try Buyer(words[1], server: server, folder: options["--data"]!)
         buyer.connect { fail("\($0)") }
         exit(try await buyer.buy(words[2], count: count) ? 0 : 1)
-      default: fail(usage)
+      default: fail("it needs serve, or buy with a name and an item\n\n\(usage)")
       }
     } catch {
       fail("\(error)")
@@ -72,8 +84,19 @@ struct Command {
       contentsOf: Data("\(String(String.UnicodeScalarView(shown)))\n".utf8))
   }
 
+  private static func isAddress(_ text: String) -> Bool {
+    ["ws://", "wss://"].contains { text.lowercased().hasPrefix($0) }
+  }
+
   private static func fail(_ text: String) -> Never {
     try? FileHandle.standardError.write(contentsOf: Data("checkout: \(text)\n".utf8))
     exit(2)
   }
+}
+
+/// The reason for which the command ends, in a sentence.
+struct Problem: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
 }

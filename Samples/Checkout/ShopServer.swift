@@ -11,9 +11,13 @@ final class ShopServer {
   private let charges: Charges
 
   init(folder: String) throws {
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     self.folder = folder
-    charges = try Charges("\(folder)/charges")
+    do {
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      charges = try Charges("\(folder)/charges")
+    } catch {
+      throw Problem("\(folder) cannot be used: \(error.localizedDescription)")
+    }
     var configuration = Server.Configuration()
     configuration.rules = { _ in ShopRules.all }
     server = Server(configuration: configuration)
@@ -42,7 +46,14 @@ final class ShopServer {
     server.onDiagnostic.listen {
       if $0.level >= .warning { Command.say("note: \($0)") }
     }
-    return try await server.listen(port: port)
+    do {
+      return try await server.listen(port: port)
+    } catch {
+      if case .bindFailed(EADDRINUSE) = error {
+        throw Problem("port \(port) is taken; choose another one with --port")
+      }
+      throw Problem("it cannot listen on port \(port): \(error)")
+    }
   }
 
   /// Charges a call, makes the order, and voids the charge if there is no order.

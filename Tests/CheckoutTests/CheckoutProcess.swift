@@ -6,6 +6,7 @@ import Testing
 final class CheckoutProcess: Sendable {
   private let process: ChildProcess
   private let output: AsyncStream<String>
+  private let errors: AsyncStream<String>
   private let exit: AsyncStream<Int32>
 
   /// The program stands where the build put this test bundle.
@@ -20,14 +21,15 @@ final class CheckoutProcess: Sendable {
   }
 
   init(_ arguments: [String]) throws {
-    let pipe = ChildProcess.pipe()
+    let (pipe, errorPipe) = (ChildProcess.pipe(), ChildProcess.pipe())
     let (exit, ending) = AsyncStream.makeStream(of: Int32.self)
     self.exit = exit
-    process = try ChildProcess(try Self.executable, arguments, output: pipe) {
+    process = try ChildProcess(try Self.executable, arguments, output: pipe, errors: errorPipe) {
       ending.yield($0)
       ending.finish()
     }
     output = Self.lines(of: pipe.fileHandleForReading)
+    errors = Self.lines(of: errorPipe.fileHandleForReading)
   }
 
   deinit { process.signal(SIGKILL) }
@@ -43,6 +45,11 @@ final class CheckoutProcess: Sendable {
 
   /// Returns all lines that are left, once it has ended.
   func rest() async -> [String] { await output.reduce(into: []) { $0.append($1) } }
+
+  /// Returns what it has written to its standard error, once it has ended.
+  func complaints() async -> String {
+    await errors.reduce(into: []) { $0.append($1) }.joined(separator: "\n")
+  }
 
   /// Waits for the end, and returns the exit code.
   func exitCode() async -> Int32? {

@@ -30,6 +30,18 @@ extension CheckoutStage {
         + ["--server", "ws://127.0.0.1:\(port)", "--data", directory.path])
   }
 
+  /// Waits until a buyer's log contains a text. It is written beside the main actor; the screen does not tell when that is
+  /// done.
+  func waitForLog(of buyer: String, toContain text: String) async throws {
+    let log = "\(directory.path)/buyers/\(buyer)"
+    try await wait {
+      try FileManager.default.contentsOfDirectory(atPath: log).contains { name in
+        let data = try Data(contentsOf: URL(filePath: "\(log)/\(name)"))
+        return String(decoding: data, as: UTF8.self).contains(text)
+      }
+    }
+  }
+
   /// Returns the lines of the record of charges that are complete, each as its words.
   func record() throws -> [[String]] {
     let text = try String(contentsOfFile: "\(directory.path)/charges", encoding: .utf8)

@@ -103,14 +103,7 @@ struct CheckoutTests: CheckoutStage {
     await server.crash()
     let killed = try buy("ada mug 2", port: port)
     try await killed.expect("You pay 19.00")
-    // The log is written beside the main actor; the screen does not tell when that is done.
-    let log = "\(directory.path)/buyers/ada"
-    try await wait {
-      try FileManager.default.contentsOfDirectory(atPath: log).contains { name in
-        let data = try Data(contentsOf: URL(filePath: "\(log)/\(name)"))
-        return String(decoding: data, as: UTF8.self).contains("\"count\":2")
-      }
-    }
+    try await waitForLog(of: "ada", toContain: "\"count\":2")
     await killed.crash()
     let (again, _) = try await serve(port: port)
     let ada = try buy("ada mug 3", port: port)
@@ -120,6 +113,59 @@ struct CheckoutTests: CheckoutStage {
     #expect(try witness.mug.stock == 4)
     witness.client.close()
     await again.crash()
+  }
+
+  @Test("A purchase of the last piece, whose buyer was killed, is sent by the buyer's next start")
+  func sendsWhatHasTakenAll() async throws {
+    let (server, port) = try await serve(stock: 3)
+    try await buy("ada mug", port: port).expect("Receipt")
+    await server.crash()
+    let killed = try buy("ada mug 2", port: port)
+    try await killed.expect("You pay 19.00")
+    try await waitForLog(of: "ada", toContain: "\"count\":2")
+    await killed.crash()
+
+    let (again, _) = try await serve(port: port)
+    let ada = try buy("ada mug", port: port)
+    try await ada.expect("Sold out: only 0 left")
+    #expect(await ada.exitCode() == 1)
+    let witness = try await Customer("witness", port: port)
+    #expect(witness.shop.orders.map(\.count) == [1, 2])
+    #expect(try witness.mug.stock == 0)
+    #expect(try record().map { $0[0] } == ["charge", "charge"])
+    witness.client.close()
+    await again.crash()
+  }
+
+  @Test("An address that cannot work is refused before there is a purchase")
+  func refusesAddress() async throws {
+    let buyer = try CheckoutProcess([
+      "buy", "ada", "mug", "--server", "http://127.0.0.1:1", "--data", directory.path,
+    ])
+    let complaint = await buyer.complaints()
+    #expect(complaint.contains("'http://127.0.0.1:1' is no address"), "\(complaint)")
+    #expect(await buyer.exitCode() == 2)
+    #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/buyers"))
+  }
+
+  @Test("A server that cannot start says why in a sentence, and help is no error")
+  func explains() async throws {
+    let (server, port) = try await serve()
+    let other = try TemporaryDirectory()
+    let second = try CheckoutProcess(["serve", "--port", port, "--data", other.path])
+    let complaint = await second.complaints()
+    #expect(
+      complaint == "checkout: port \(port) is taken; choose another one with --port")
+    await server.crash()
+    try Data().write(to: URL(filePath: "\(other.path)/file"))
+    let third = try CheckoutProcess(["serve", "--data", "\(other.path)/file"])
+    let reason = await third.complaints()
+    #expect(
+      reason.hasPrefix("checkout: \(other.path)/file cannot be used: ")
+        && !reason.contains("Error Domain"), "\(reason)")
+    let help = try CheckoutProcess(["--help"])
+    #expect(await help.rest().contains { $0.hasPrefix("USAGE: checkout serve") })
+    #expect(await help.exitCode() == 0)
   }
 
   @Test("A client cannot change the stock or the orders directly, and is told the reason")
