@@ -41,6 +41,11 @@ enum CatalogueCommand {
     Console.say("ready")
     await answer(Console.lines(), of: rooms, options.rooms) { await $0.participant() }
     await server.stop()
+    do {
+      for room in rooms { try await room.close(in: server) }
+    } catch {
+      Console.fail("the last changes could not be kept: \(error)", status: 1)
+    }
   }
 
   private static func join(_ options: JoinOptions) async {
@@ -71,6 +76,11 @@ enum CatalogueCommand {
     await answer(Console.lines(), of: participants, options.rooms) { $0 }
     denial.cancel()
     client.close()
+    do {
+      for participant in participants { try await participant.closeLog() }
+    } catch {
+      Console.fail("the last changes could not be kept: \(error)", status: 1)
+    }
   }
 
   /// Answers lines until one of them says `exit`, or they end. A line is for the room with whose name it begins, if

@@ -132,6 +132,9 @@ final class Participant {
     }
   }
 
+  /// Closes the log, if there is one, once everything is in it.
+  func closeLog() async throws(LogError) { try await log?.close() }
+
   /// Waits until all edits are made and the server has decided them. What others do may still be on
   /// its way here.
   private func becomeQuiet() async -> Int {

@@ -39,6 +39,11 @@ final class Room {
     }
   }
 
+  /// Closes the log, if the room is open, once everything is in it. The server must have stopped.
+  func close(in server: Server) async throws {
+    if let participant = await participant() { try await server.remove(participant.scope) }
+  }
+
   /// Opens the room. Ends the process if that fails.
   func open(in server: Server) async { _ = await make(in: server) }
 

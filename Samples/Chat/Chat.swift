@@ -10,6 +10,8 @@ struct Chat {
     USAGE: chat serve [--port N] [--data FOLDER] [--moderator NAME]...
            chat join NAME [ROOM] [--server URL] [--data FOLDER]
 
+    The server listens on port 8080 unless told otherwise. URL begins with ws:// or wss://, and the room is hall unless
+    given. Both keep their logs in FOLDER, which is chat-data unless given.
     """
 
   static func main() async {
@@ -19,7 +21,12 @@ struct Chat {
     var moderators: Set<String> = []
     var rest = CommandLine.arguments.dropFirst()
     while let argument = rest.popFirst() {
-      if options[argument] != nil {
+      if ["--help", "-h"].contains(argument) {
+        for line in usage.split(separator: "\n", omittingEmptySubsequences: false) {
+          Terminal.say(String(line))
+        }
+        exit(0)
+      } else if options[argument] != nil {
         guard let value = rest.popFirst() else { fail("\(argument) needs a value") }
         options[argument] = value
       } else if argument == "--moderator" {
@@ -42,13 +49,17 @@ struct Chat {
         guard words.dropFirst().allSatisfy(isName) else {
           fail("names have up to 20 small letters, digits and hyphens")
         }
+        guard isAddress(server) else {
+          fail("'\(server)' is no address: it must begin with ws:// or wss://")
+        }
         let client = try ChatClient(
           user: words[1], room: words.count == 3 ? words[2] : "hall", server: server,
           folder: "\(data)/\(words[1])")
         let terminal = Terminal(client)
         try client.connect()
         await terminal.run()
-      default: fail(usage)
+        try await client.close()
+      default: fail("it needs serve, or join with a name\n\n\(usage)")
       }
     } catch {
       fail("\(error)")
@@ -65,8 +76,19 @@ struct Chat {
     while true { try await Task.sleep(for: .seconds(3600)) }
   }
 
+  private static func isAddress(_ text: String) -> Bool {
+    ["ws://", "wss://"].contains { text.lowercased().hasPrefix($0) }
+  }
+
   private static func fail(_ text: String) -> Never {
     try? FileHandle.standardError.write(contentsOf: Data("chat: \(text)\n".utf8))
     exit(2)
   }
+}
+
+/// The reason for which the command ends, in a sentence.
+struct Problem: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
 }

@@ -77,6 +77,7 @@ final class ChatClient {
   private(set) var refusal: String?
   private let folder: String
   private let client: Client
+  private var logs: [FragmentLog] = []
 
   init(user: String, room: String, server: String, folder: String) throws {
     self.user = user
@@ -112,6 +113,12 @@ final class ChatClient {
       }
       onChange()
     }
+  }
+
+  /// Ends the client. What was typed last is in the logs then, and is sent at the next start.
+  func close() async throws {
+    client.close()
+    for log in logs { try await log.close() }
   }
 
   private func refused(_ error: any Error) {
@@ -150,6 +157,7 @@ final class ChatClient {
   private func sync(_ scope: Scope) throws -> FragmentLog {
     let log = try FragmentLog("\(folder)/\(scope.name)")
     try client.fetch(scope, log: log)
+    logs.append(log)
     return log
   }
 

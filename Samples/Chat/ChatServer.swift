@@ -48,7 +48,14 @@ final class ChatServer {
     server.onDiagnostic.listen {
       if $0.level >= .warning { Terminal.say("note: \($0)") }
     }
-    return try await server.listen(port: port)
+    do {
+      return try await server.listen(port: port)
+    } catch {
+      if case .bindFailed(EADDRINUSE) = error {
+        throw Problem("port \(port) is taken; choose another one with --port")
+      }
+      throw Problem("it cannot listen on port \(port): \(error)")
+    }
   }
 
   private func host(_ scope: Scope) async throws {

@@ -7,7 +7,8 @@ final class ChatProcess: Sendable {
   private let process: ChildProcess
   private let input: FileHandle
   private let output: AsyncStream<String>
-  private let exit: AsyncStream<Void>
+  private let errors: AsyncStream<String>
+  private let exit: AsyncStream<Int32>
 
   /// The program stands where the build put this test bundle.
   private static var executable: URL {
@@ -22,13 +23,19 @@ final class ChatProcess: Sendable {
 
   init(_ arguments: [String]) throws {
     let (inputPipe, outputPipe) = (ChildProcess.pipe(), ChildProcess.pipe())
-    let (exit, ending) = AsyncStream.makeStream(of: Void.self)
+    let errorPipe = ChildProcess.pipe()
+    let (exit, ending) = AsyncStream.makeStream(of: Int32.self)
     self.exit = exit
     process = try ChildProcess(
-      try Self.executable, arguments, input: inputPipe, output: outputPipe
-    ) { _ in ending.finish() }
+      try Self.executable, arguments, input: inputPipe, output: outputPipe,
+      errors: errorPipe
+    ) {
+      ending.yield($0)
+      ending.finish()
+    }
     input = inputPipe.fileHandleForWriting
     output = Self.lines(of: outputPipe.fileHandleForReading)
+    errors = Self.lines(of: errorPipe.fileHandleForReading)
   }
 
   deinit { process.signal(SIGKILL) }
@@ -49,10 +56,27 @@ final class ChatProcess: Sendable {
     return try #require(nil, "The output ended without \(texts).", sourceLocation: location)
   }
 
+  /// Closes its input.
+  func endInput() throws { try input.close() }
+
+  /// Returns all lines that are left, once it has ended.
+  func rest() async -> [String] { await output.reduce(into: []) { $0.append($1) } }
+
+  /// Returns what it has written to its standard error, once it has ended.
+  func complaints() async -> String {
+    await errors.reduce(into: []) { $0.append($1) }.joined(separator: "\n")
+  }
+
+  /// Waits for the end, and returns the exit code.
+  func exitCode() async -> Int32? {
+    for await code in exit { return code }
+    return nil
+  }
+
   /// Ends it as a crash would, and waits for its end.
   func crash() async {
     process.signal(SIGKILL)
-    for await _ in exit {}
+    _ = await exitCode()
   }
 
   private static func lines(of reader: FileHandle) -> AsyncStream<String> {

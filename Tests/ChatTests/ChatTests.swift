@@ -86,6 +86,39 @@ struct ChatTests: ChatStage {
     await again.crash()
   }
 
+  @Test("A message directly before the end is pending at the next start", arguments: [false, true])
+  func keepsLastMessage(quits: Bool) async throws {
+    let port = "\(keptPort())"
+    let first = try join("ada", port: port)
+    try first.type("The last one")
+    if quits { try first.type("/quit") } else { try first.endInput() }
+    #expect(await first.exitCode() == 0)
+    let second = try join("ada", port: port)
+    try await second.expect("ada in #hall | offline | 1 pending")
+    try await second.expect("… --:-- ada: The last one")
+    await second.crash()
+  }
+
+  @Test("An address that cannot work, and a taken port, are named, and help is no error")
+  func explains() async throws {
+    let client = try ChatProcess([
+      "join", "ada", "--server", "http://127.0.0.1:1", "--data", folder,
+    ])
+    let complaint = await client.complaints()
+    #expect(complaint.contains("'http://127.0.0.1:1' is no address"), "\(complaint)")
+    #expect(await client.exitCode() == 2)
+    #expect(!FileManager.default.fileExists(atPath: "\(folder)/ada"))
+    let (server, port) = try await serve()
+    let other = try TemporaryDirectory()
+    let second = try ChatProcess(["serve", "--port", port, "--data", other.path])
+    let reason = await second.complaints()
+    #expect(reason == "chat: port \(port) is taken; choose another one with --port")
+    await server.crash()
+    let help = try ChatProcess(["--help"])
+    #expect(await help.rest().contains { $0.hasPrefix("USAGE: chat serve") })
+    #expect(await help.exitCode() == 0)
+  }
+
   @Test(
     "A refused message is shown with the server's reason until it is discarded",
     arguments: [
