@@ -46,6 +46,8 @@ final class BenchClient {
   private static let noteCount = 4
   /// The largest number of undecided change sets of a writer that makes them at a rate.
   private static let rateLimit = 10_000
+  /// The time after the end in which a writer at a rate still makes what was due: timers are a little late.
+  private static let delay = BenchClock.second / 10
 
   init(
     _ part: BenchOptions.Part, _ plan: BenchPlan, _ meter: BenchMeter,
@@ -106,22 +108,27 @@ final class BenchClient {
   /// Makes change sets from one time to another.
   func write(from start: Int, until end: Int) async {
     await BenchClock.sleep(until: start)
-    let limit = options.rate == nil ? options.inFlight : Self.rateLimit
+    let schedule = options.rate.map { BenchSchedule(start: start, end: end, rate: $0) }
+    let limit = schedule == nil ? options.inFlight : Self.rateLimit
     var (count, last) = (0, 0)
     while !Task.isCancelled {
       var time = BenchClock.now
-      if let rate = options.rate {
+      if let schedule {
         // The latency counts from the time at which the edit was due, so that it contains the wait for a writer that is
         // behind.
-        let due = start + Int(Double(count) / rate * Double(BenchClock.second))
-        if due >= end { return }
+        guard let due = schedule.time(of: count) else { return }
         if due > time {
           await BenchClock.sleep(until: due)
           continue
         }
         time = due
       }
-      if BenchClock.now >= end { return }
+      let now = BenchClock.now
+      if now >= end + (schedule == nil ? 0 : Self.delay) || (now >= end && undecided >= limit) {
+        // The edits that would have waited longest: the latencies say nothing of them.
+        if let schedule { meter.change { $0.unmade += schedule.count - count } }
+        return
+      }
       if undecided >= limit {
         await withCheckedContinuation { waiting = $0 }
         continue
@@ -195,13 +202,14 @@ final class BenchClient {
     wasOnline = true
   }
 
-  /// Notes an error if there is no connection.
+  /// Notes that there is no connection, if that is so.
   func noteLostConnection() {
     guard client.status != .online else { return }
     // The time of the next attempt would make each reason another one.
     let reason = problem.map { ": " + $0.prefix { $0 != ";" } } ?? ""
     meter.change {
       $0.errors += 1
+      $0.disconnected += 1
       $0.note("not connected at the end\(reason)")
     }
   }

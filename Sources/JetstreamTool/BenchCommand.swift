@@ -35,7 +35,9 @@ enum BenchCommand {
     --rate, at the time at which it was due. A line about each second goes to standard error. Interrupted, the command
     prints what was measured until then.
 
-    exit status: 0 all was measured, 1 the server cannot be used or a process has failed, 2 wrong usage, 130 interrupted
+    exit status: 0 all was measured, 1 the server cannot be used, a process has failed, or not all was measured: then the
+    report is printed all the same, and change sets are undecided or not made, deliveries missed, or clients not connected
+    at the end; 2 wrong usage, 130 interrupted
     """
 
   static func run(_ arguments: [String]) async -> Status {
@@ -118,6 +120,7 @@ enum BenchCommand {
     if case .failed(let reason) = outcome { return failed(reason) }
     signal(SIGPIPE, SIG_DFL)
     Console.line(report.options.isJSON ? report.json.text : report.text)
-    return outcome == .interrupted ? .interrupted : .success
+    if outcome == .interrupted { return .interrupted }
+    return report.gap.map(failed) ?? .success
   }
 }

@@ -38,7 +38,7 @@ struct BenchConductor {
     case connecting
     case writing(since: Int)
     case draining
-    case stopping
+    case stopping(since: Int)
     case over
   }
 
@@ -84,12 +84,15 @@ struct BenchConductor {
       case .status(let status): return fail("worker \(worker) has ended with status \(status).")
       case .signal(let signal): return fail("worker \(worker) was ended by signal \(signal).")
       }
-    case (.stopping, .interrupted): return finish(.interrupted)
+    case (.stopping(let since), .interrupted):
+      // Right behind the first one, it is the same request: see StopRequests.
+      let passed = Duration.nanoseconds(now - since)
+      return passed >= StopRequests.echo ? finish(.interrupted) : []
     case (_, .interrupted):
       if case .writing(let since) = phase { report.measure(nanoseconds: now - since) }
       report.isInterrupted = true
       arrived = []
-      phase = .stopping
+      phase = .stopping(since: now)
       deadline = now + 2 * BenchClock.second
       return [.order(.stop)]
     case (.stopping, .tick): return now > deadline ? finish(.interrupted) : []

@@ -8,6 +8,10 @@ struct BenchTally: Codable, Hashable, Sendable {
   var deliveries = 0
   /// The number of change sets that the server has rejected, or has accepted only in part.
   var rejected = 0
+  /// The number of change sets that were due while a writer was behind, and that it has not made.
+  var unmade = 0
+  /// The number of clients that were not connected at the end.
+  var disconnected = 0
   /// The number of warnings and errors that clients have reported.
   var errors = 0
   /// The number of connections that were made again after one was lost.
@@ -32,6 +36,8 @@ struct BenchTally: Codable, Hashable, Sendable {
     accepted += other.accepted
     deliveries += other.deliveries
     rejected += other.rejected
+    unmade += other.unmade
+    disconnected += other.disconnected
     errors += other.errors
     reconnects += other.reconnects
     acceptance.merge(other.acceptance)

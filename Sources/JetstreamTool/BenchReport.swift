@@ -35,6 +35,17 @@ struct BenchReport {
     deliveriesInTime += tally.deliveries
   }
 
+  /// A sentence about what the measurements leave out; nil if nothing is missing.
+  var gap: String? {
+    let counts = [
+      ("change sets undecided", undecided), ("change sets not made", tally.unmade),
+      ("missed deliveries", missed ?? 0), ("clients not connected", tally.disconnected),
+    ].filter { $0.1 > 0 }
+    if counts.isEmpty { return nil }
+    let parts = counts.map { "\($0): \(LatencyText.grouped($1))" }
+    return "not all was measured (\(parts.joined(separator: ", ")))."
+  }
+
   private func rate(_ count: Int) -> Double { seconds > 0 ? Double(count) / seconds : 0 }
 
   private static let quantiles = [
@@ -87,6 +98,8 @@ struct BenchReport {
       row("missed deliveries", missed.map(LatencyText.grouped) ?? "-"),
       row("change sets rejected", tally.rejected),
       row("change sets undecided", undecided),
+      row("change sets not made", tally.unmade),
+      row("clients not connected", tally.disconnected),
       row("errors", tally.errors),
       row("reconnects", tally.reconnects),
     ]
@@ -136,7 +149,8 @@ struct BenchReport {
       "deliveries": number(tally.deliveries),
       "deliveriesPerSecond": .double(rate(deliveriesInTime)),
       "missed": missed.map(number) ?? .null, "rejected": number(tally.rejected),
-      "undecided": number(undecided), "errors": number(tally.errors),
+      "undecided": number(undecided), "unmade": number(tally.unmade),
+      "disconnected": number(tally.disconnected), "errors": number(tally.errors),
       "reconnects": number(tally.reconnects), "problems": .object(JSONObject(problems)),
       "untilAccepted": Self.json(tally.acceptance), "untilSeen": Self.json(tally.sight),
     ]

@@ -14,6 +14,7 @@ struct BenchReportTests {
     report.add(tally, isInTime: true)
     var rest = BenchTally()
     (rest.accepted, rest.rejected, rest.errors, rest.reconnects) = (5, 1, 2, 4)
+    (rest.unmade, rest.disconnected) = (1_200, 3)
     rest.note("the server is full")
     rest.note("the server is full")
     report.add(rest, isInTime: false)
@@ -33,6 +34,8 @@ struct BenchReportTests {
       "missed deliveries                   7",
       "change sets rejected                1",
       "change sets undecided               6",
+      "change sets not made            1,200",
+      "clients not connected               3",
       "errors                              2",
       "reconnects                          4",
       "latency              p50       p90       p99     p99.9       max",
@@ -45,6 +48,23 @@ struct BenchReportTests {
     #expect(Array(lines.prefix(expected.count)) == expected)
     #expect(lines.last?.hasPrefix("     from 2 ms   33.") == true)
     #expect(lines.count == expected.count + 11)
+  }
+
+  @Test("What the measurements leave out is said in a sentence")
+  func gap() throws {
+    #expect(
+      try makeReport().gap
+        == "not all was measured (change sets undecided: 6, change sets not made: 1,200, "
+        + "missed deliveries: 7, clients not connected: 3).")
+    var report = BenchReport(try BenchOptions(["ws://a"]))
+    var tally = BenchTally()
+    (tally.accepted, tally.rejected, tally.errors, tally.reconnects) = (5, 1, 2, 4)
+    report.add(tally, isInTime: true)
+    #expect(report.gap == nil)
+    report.missed = 0
+    #expect(report.gap == nil)
+    report.missed = 1
+    #expect(report.gap == "not all was measured (missed deliveries: 1).")
   }
 
   @Test("An interrupted bench says so, and has no missed deliveries")
@@ -74,6 +94,7 @@ struct BenchReportTests {
     #expect(json["accepted"] == 3_005 && json["acceptedPerSecond"] == 1_500.0)
     #expect(json["deliveries"] == 30_000 && json["missed"] == 7 && json["undecided"] == 6)
     #expect(json["problems"] == ["the server is full": 2])
+    #expect(json["unmade"] == 1_200 && json["disconnected"] == 3)
     #expect(accepted["max"] == 3.0 && seen["p50"] == .null && seen["buckets"] == .array([]))
     let counts = buckets.map { bucket -> Int64 in
       if case .array(let pair) = bucket, case .integer(let count)? = pair.last { count } else { 0 }

@@ -101,7 +101,9 @@ struct BenchToolTests {
     #expect(try number(object["deliveries"]) == deliveries)
     #expect(try count(object["untilAccepted"]) == accepted)
     #expect(try count(object["untilSeen"]) == deliveries)
-    for name in ["missed", "rejected", "undecided", "errors", "reconnects"] {
+    for name in [
+      "missed", "rejected", "undecided", "unmade", "disconnected", "errors", "reconnects",
+    ] {
       #expect(object[name] == 0, "\(name)")
     }
     #expect(object["seconds"] == 1 && object["interrupted"] == false)
@@ -176,6 +178,23 @@ struct BenchToolTests {
     opening.cancel()
     await #expect(throws: SyncError.cancelled) { try await opening.value }
     await server.stop()
+  }
+
+  @Test("A bench whose server goes away prints what it has measured, and fails")
+  func lostServer() async throws {
+    let (server, url) = try await makeServer()
+    let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
+    let stopping = Task {
+      for await _ in begun { return await server.stop() }
+    }
+    let outcome = try await bench(url, "--seconds", "3", "--patience", "120") { line in
+      if line.contains("sets/s") { continuation.yield() }
+    }
+    continuation.finish()
+    await stopping.value
+    #expect(outcome.status == 1)
+    #expect(outcome.lines.contains { $0.hasPrefix("change sets accepted") })
+    #expect(outcome.lines.last?.hasPrefix("jetstream bench: not all was measured") == true)
   }
 
   #if os(Linux)
