@@ -94,9 +94,7 @@ enum ServeCommand {
   }
 
   private static func readSchema(_ file: String) throws -> ScopeSchema {
-    guard let bytes = FileManager.default.contents(atPath: file) else {
-      throw Failure(text: "the schema \(file) cannot be read.")
-    }
+    let bytes = try read(file, "schema")
     do {
       return try ScopeSchema(JSONValue(parsing: Array(bytes)))
     } catch {
@@ -105,14 +103,31 @@ enum ServeCommand {
   }
 
   private static func readKeys(_ file: String) throws -> ServeKeys {
-    guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-      throw Failure(text: "the keys \(file) cannot be read.")
-    }
+    let bytes = try read(file, "keys")
     do throws(ServeKeys.Problem) {
-      return try ServeKeys(text)
+      return try ServeKeys(bytes)
     } catch {
       throw Failure(text: "\(file) cannot be used: \(error.text)")
     }
+  }
+
+  /// Reads a file to its end. A pipe has no length, so it is read until the other side has closed it.
+  private static func read(_ file: String, _ noun: String) throws -> Data {
+    do {
+      let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: file))
+      defer { try? handle.close() }
+      return try handle.readToEnd() ?? Data()
+    } catch {
+      throw Failure(text: "the \(noun) \(file) cannot be read: \(reason(of: error)).")
+    }
+  }
+
+  /// Returns the system's reason for an error, such as "No such file or directory".
+  private static func reason(of error: any Error) -> String {
+    var error = error as NSError
+    while let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError { error = cause }
+    guard error.domain == NSPOSIXErrorDomain else { return error.localizedDescription }
+    return String(cString: strerror(Int32(error.code)))
   }
 
   private static func explanation(_ error: WebSocketError, _ options: ServeOptions) -> String {

@@ -20,6 +20,17 @@ struct ServeKeys {
 
   private var users: [String: User] = [:]
 
+  /// Reads the bytes of a file.
+  init(_ bytes: Data) throws(Problem) {
+    // A mark in front of the text, as some editors write it, is no part of the first key.
+    let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    if let index = lines.firstIndex(where: { String(validating: $0, as: UTF8.self) == nil }) {
+      throw Problem(text: "line \(index + 1) is not UTF-8.")
+    }
+    try self.init(String(decoding: bytes, as: UTF8.self))
+  }
+
   /// Reads the text of a file.
   init(_ text: String) throws(Problem) {
     // An end of line of two characters, as some editors write it, is a newline as well.

@@ -49,13 +49,15 @@ struct ServeOptions: Equatable {
       --trusted-proxy A     believes a proxy at this address when it names a client's address; may be repeated
       --open N              at most N scopes are open at a time (default: what the open files allow)
       --idle SECONDS        closes a scope that no client has had for so long (default 60)
-      --allow-origin O      lets pages of this origin in, such as https://app.example.org; * for all; may be repeated
+      --allow-origin O      lets pages of this origin in, such as https://app.example.org; null for pages without one, * for
+                            all; may be repeated
       --allow-host NAME     serves requests for this name, as a proxy on this machine passes it on; may be repeated
       --log-level L         prints events from this level on: debug, info, warning (the default) or error
 
-    SIGTERM and SIGINT write everything and end the process; clients come back by themselves. A second one ends it at once.
+    SIGTERM and SIGINT write everything and end the process; clients come back by themselves. A second one ends it at once,
+    if it comes at least half a second after the first.
 
-    exit status: 0 stopped by a signal, 2 wrong usage, 3 it cannot serve
+    exit status: 0 stopped by a signal, 2 wrong usage, 3 it cannot serve, 128 + N ended by a second signal N
     """
 
   init() {}
@@ -89,8 +91,8 @@ struct ServeOptions: Equatable {
         proxies.insert(proxy)
       case "--open": open = try Self.number(option, &rest, least: 1)
       case "--idle": idleTime = .seconds(try Self.number(option, &rest, least: 0))
-      case "--allow-origin": origins.insert(try Self.value(of: option, &rest))
-      case "--allow-host": hosts.insert(try Self.value(of: option, &rest))
+      case "--allow-origin": origins.insert(try Self.origin(Self.value(of: option, &rest)))
+      case "--allow-host": hosts.insert(try Self.host(Self.value(of: option, &rest)))
       case "--log-level": level = try Self.level(Self.value(of: option, &rest))
       case let other: throw Problem(text: "there is no option \(other).")
       }

@@ -61,6 +61,9 @@ final class LogProcess {
   /// Asks the process to end.
   func stop() { process.signal(SIGTERM) }
 
+  /// Asks the process to end, as a terminal does.
+  func interrupt() { process.signal(SIGINT) }
+
   func say(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
 
   /// Everything that it has still to say, and how it ended.

@@ -20,12 +20,13 @@ struct OriginPolicy: Sendable {
     if let host, isLocal, !isOwn(name(in: host)) {
       return
         "This server is not \(host). A reverse proxy on the same machine has to pass on a name that is in "
-        + "Server.Configuration.allowedHosts."
+        + "Server.Configuration.allowedHosts (jetstream serve: --allow-host)."
     }
     guard opensWebSocket else { return nil }
     for origin in request.headers.values(for: "Origin") where !isAllowed(origin, host: host) {
       return
-        "Pages of \(origin) may not use this server. It has to be in Server.Configuration.allowedOrigins."
+        "Pages of \(origin) may not use this server. It has to be in "
+        + "Server.Configuration.allowedOrigins (jetstream serve: --allow-origin)."
     }
     return nil
   }

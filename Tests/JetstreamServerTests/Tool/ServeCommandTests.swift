@@ -34,6 +34,19 @@ struct ServeOptionsTests {
     #expect(try ServeOptions(["--data", "x", "--help"]).isHelp)
   }
 
+  @Test("Origins and hosts in every form in which requests have them are taken")
+  func names() throws {
+    let origins: Set = [
+      "*", "null", "http://localhost:3000", "https://my-app.example.org", "http://[::1]:8080",
+      "capacitor://localhost", "https://a.org:80",
+    ]
+    let hosts: Set = ["my-app.example.org", "board_1", "10.0.0.1", "fe80::1", "::1"]
+    let options = try ServeOptions(
+      ["--data", "x"] + origins.flatMap { ["--allow-origin", $0] }
+        + hosts.flatMap { ["--allow-host", $0] })
+    #expect(options.origins == origins && options.hosts == hosts)
+  }
+
   @Test(
     "What is wrong is said in a sentence",
     arguments: [
@@ -58,6 +71,34 @@ struct ServeOptionsTests {
       (
         ["--data", "x", "--trusted-proxy", "10.0.0.0/8"],
         "--trusted-proxy needs a numeric address, not \"10.0.0.0/8\"."
+      ),
+      (
+        ["--data", "x", "--allow-origin", "https://a.org/"],
+        "--allow-origin needs *, null or scheme://host:port without a path, not \"https://a.org/\"."
+      ),
+      (
+        ["--data", "x", "--allow-origin", "a.org"],
+        "--allow-origin needs *, null or scheme://host:port without a path, not \"a.org\"."
+      ),
+      (
+        ["--data", "x", "--allow-origin", "https://a.org:443"],
+        "browsers leave out the port 443 of --allow-origin https://a.org:443: leave it out, too."
+      ),
+      (
+        ["--data", "x", "--allow-origin", "https://a.org:70000"],
+        "--allow-origin needs a port from 1 to 65535, not \"https://a.org:70000\"."
+      ),
+      (
+        ["--data", "x", "--allow-host", "a.org:80"],
+        "--allow-host needs a name without scheme, port and path, not \"a.org:80\"."
+      ),
+      (
+        ["--data", "x", "--allow-host", "https://a.org"],
+        "--allow-host needs a name without scheme, port and path, not \"https://a.org\"."
+      ),
+      (
+        ["--data", "x", "--allow-host", "*"],
+        "--allow-host needs a name without scheme, port and path, not \"*\"."
       ),
       (["x"], "there is no option x."),
     ])
@@ -120,6 +161,54 @@ struct ServeCommandTests {
     reader.close()
     process.stop()
     #expect(process.finish().status == 0)
+  }
+
+  @Test("The keys may come through a pipe")
+  func keysFromPipe() async throws {
+    let pipe = files.path + "/pipe"
+    try #require(mkfifo(pipe, 0o600) == 0)
+    // To open a pipe takes until it is opened on the other side.
+    Thread.detachNewThread {
+      let writing = FileHandle(forWritingAtPath: pipe)
+      try? writing?.write(contentsOf: Data("ann-0123456789abcdef ann\n".utf8))
+      try? writing?.close()
+    }
+    let (process, url) = try serve(["--keys", pipe])
+    let (client, _) = try await join(
+      "Notes", Note(), url + "/?x-jetstream-key=ann-0123456789abcdef")
+    client.close()
+    process.stop()
+    #expect(process.finish().status == 0)
+  }
+
+  @Test("A file that cannot be read is named with the system's reason, or its first bad line")
+  func unreadableFiles() throws {
+    let file = files.path + "/keys"
+    try Data("0123456789abcdef ann\n0123456789abcde\u{FF} b\n".utf8.map { $0 == 0xBF ? 0xFF : $0 })
+      .write(to: URL(fileURLWithPath: file))
+    for (option, path, problem) in [
+      ("--keys", files.path + "/none", "cannot be read: No such file or directory."),
+      ("--keys", files.path, "cannot be read: Is a directory."),
+      ("--schema", files.path + "/none", "cannot be read: No such file or directory."),
+      ("--keys", file, "line 2 is not UTF-8."),
+    ] {
+      let result = try LogProcess(
+        "jetstream", ["serve", "--data", files.path + "/data", option, path]
+      ).finish()
+      #expect(result.status == 3 && result.errors.hasSuffix(problem + "\n"), "\(result)")
+      #expect(result.errors.contains(path))
+    }
+  }
+
+  @Test("One request to stop that comes as two signals is one request")
+  func twoSignals() async throws {
+    let (process, url) = try serve()
+    let (client, _) = try await join("Notes", Note(), url)
+    process.stop()
+    process.interrupt()
+    let (lines, _, status) = process.finish()
+    #expect(lines.last == "Stopped." && status == 0)
+    client.close()
   }
 
   @Test(
