@@ -17,30 +17,55 @@ enum Console {
   }
 }
 
-/// Waits for the signals by which a process is asked to end.
+/// The requests to end a process, in the order in which they come.
+///
+/// One request may come as several signals: `swift run` passes on what a terminal has sent to all of the group; GNU
+/// `timeout` signals the process, and then its group. So a signal right behind the first one is the same request.
+struct StopRequests {
+  /// The reaction to a signal.
+  enum Step: Hashable {
+    /// Begin to stop.
+    case stop
+    /// End at once.
+    case exit
+  }
+
+  private var first: ContinuousClock.Instant?
+
+  /// Takes a signal. Returns nil if there is nothing to do.
+  mutating func take(at now: ContinuousClock.Instant) -> Step? {
+    if let first { return now - first >= .milliseconds(500) ? .exit : nil }
+    first = now
+    return .stop
+  }
+}
+
+/// Waits for the signals by which a process is asked to end. Another one than the first ends the process at once.
 @MainActor
 final class StopSignals {
   private let sources: [any DispatchSourceSignal]
   private let received: AsyncStream<Void>
-  private let mode = Mode()
 
-  /// What a signal does. Used on the main queue only.
-  private final class Mode {
-    var exitsAtOnce = false
+  /// The requests until now. Used on the main queue only.
+  private final class Requests {
+    var state = StopRequests()
   }
 
   init() {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
     received = stream
-    let mode = mode
+    let requests = Requests()
     sources = [SIGINT, SIGTERM].map { number in
       // Without this the signal ends the process before the source can tell.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
       source.setEventHandler {
+        switch requests.state.take(at: .now) {
+        case .stop: continuation.yield()
         // The status that a shell gives a process which a signal has ended.
-        if mode.exitsAtOnce { exit(128 + number) }
-        continuation.yield()
+        case .exit: exit(128 + number)
+        case nil: break
+        }
       }
       source.activate()
       return source
@@ -48,10 +73,7 @@ final class StopSignals {
     signal(SIGPIPE, SIG_IGN)
   }
 
-  /// Makes every further signal end the process at once.
-  func exitAtNext() { mode.exitsAtOnce = true }
-
-  /// Returns when one of the signals has come.
+  /// Returns when the first of the signals has come.
   func next() async {
     for await _ in received { return }
   }

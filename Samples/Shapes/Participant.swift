@@ -32,7 +32,6 @@ final class Participant {
     await signals.next()
     work.cancel()
     // The server may decide nothing for as long as it likes.
-    await signals.exitAtNext()
     Console.say("Leaving; another signal ends it at once.")
     await leave()
     Console.say("Left.")

@@ -55,7 +55,6 @@ struct Shapes {
     let narrator = Narrator(canvas, say: Console.say)
     server.onDiagnostic.listen { Console.say("note: \($0)") }
     await signals.next()
-    await signals.exitAtNext()
     Console.say("Stopping; another signal ends it at once.")
     await server.stop()
     do {

@@ -22,22 +22,26 @@ final class ShapesProcess: Sendable {
 
   convenience init(_ arguments: String...) throws { try self.init(arguments) }
 
-  /// - Parameter hint: when this comes, a second signal to end follows at once, however busy the tests are.
+  /// - Parameter hint: when this comes, it is asked to end again and again, however busy the tests are.
   init(_ arguments: [String], terminatingAgainAt hint: String? = nil) throws {
     let (outputPipe, errorPipe) = (ChildProcess.pipe(), ChildProcess.pipe())
     let (exit, ending) = AsyncStream.makeStream(of: Int32.self)
     self.exit = exit
+    let ended = DispatchSemaphore(value: 0)
     // Somewhere else, because the program must not depend on where it is started.
     let process = try ChildProcess(
       try Self.executable, arguments, in: FileManager.default.temporaryDirectory,
       output: outputPipe, errors: errorPipe
     ) { code in
+      ended.signal()
       ending.yield(code)
       ending.finish()
     }
     self.process = process
     output = Self.lines(of: outputPipe) { line in
-      if let hint, line.contains(hint) { process.terminate() }
+      guard let hint, line.contains(hint) else { return }
+      // Right behind the first signal, others are the same request.
+      while ended.wait(timeout: .now() + 0.1) == .timedOut { process.terminate() }
     }
     errors = Self.lines(of: errorPipe)
   }

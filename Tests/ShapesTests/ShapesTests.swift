@@ -189,6 +189,16 @@ struct ShapesTests {
     silent.signal(SIGKILL)
   }
 
+  @Test("One request to stop that comes as two signals is one request")
+  func requestOfTwoSignals() async throws {
+    let server = try ShapesProcess("--port", "0", "--memory")
+    _ = try await server.port()
+    server.terminate()
+    server.signal(SIGINT)
+    #expect(await server.exitCode() == 0)
+    #expect(await server.rest().output.last == "Stopped.")
+  }
+
   @Test("A second signal ends a participant although its server decides nothing")
   func secondSignalToParticipant() async throws {
     let server = try ShapesProcess("--port", "0", "--memory")
