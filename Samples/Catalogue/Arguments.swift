@@ -16,7 +16,7 @@ enum Command: Equatable {
                     [--on-demand] [EDITING]
     catalogue join --url URL [--room NAME]... [--log FOLDER] [--snapshot-every COUNT] [--cut COUNT]
                    [EDITING]
-    catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED]
+    catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED] [--name NAME]
     catalogue replay --log FOLDER [--at SEQUENCE] [--undo] [--check STEP]
     catalogue schema
 
@@ -205,7 +205,7 @@ extension Command {
         switch option {
         case "--log": options.log = try rest.value(of: option)
         case "--file": options.source.file = try rest.value(of: option)
-        default: try options.source.editing.take(option, from: &rest)
+        default: try options.source.editing.takeEdits(option, from: &rest)
         }
       }
       guard !options.log.isEmpty else { throw UsageError(message: "record needs --log") }
@@ -237,7 +237,20 @@ extension Command {
 }
 
 extension EditOptions {
+  /// Takes an option that says how to edit for other processes.
   fileprivate mutating func take(
+    _ option: String, from rest: inout Arguments
+  ) throws(UsageError) {
+    switch option {
+    case "--pause": pause = .milliseconds(try rest.count(of: option))
+    case "--wait": waits = true
+    case "--tell": tells = true
+    default: try takeEdits(option, from: &rest)
+    }
+  }
+
+  /// Takes an option that says what to edit.
+  fileprivate mutating func takeEdits(
     _ option: String, from rest: inout Arguments
   ) throws(UsageError) {
     switch option {
@@ -249,9 +262,6 @@ extension EditOptions {
         throw UsageError(message: "--name should be one word, not '\(value)'")
       }
       name = value
-    case "--pause": pause = .milliseconds(try rest.count(of: option))
-    case "--wait": waits = true
-    case "--tell": tells = true
     default: throw UsageError(message: "there is no option '\(option)' here")
     }
   }

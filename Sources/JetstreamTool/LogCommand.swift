@@ -22,7 +22,7 @@ enum LogCommand {
       --from N          begins with record N (default: the first that is kept)
       --to N            ends with record N
       --kind KIND       only records of a kind, such as set
-      --snapshot        prints the newest snapshot instead, with --to the newest up to N
+      --snapshot        prints the newest snapshot instead, with --to the newest up to N; not with --from
 
     blame   prints who has written a property of a model, by UUID and name on the wire, one a line: number, tab,
             date, tab, author, tab, what was written as JSON, tab, message; - for what is not known
@@ -56,6 +56,10 @@ enum LogCommand {
       Console.line(usage)
       return .success
     }
+    if let name = nameOfPipe(in: options.directory) {
+      Console.error("jetstream log: \(options.directory)/\(name) is no file that can be read.")
+      return .failed
+    }
     do {
       let reader = try LogReader(options.directory)
       // `verify` itself reports what is missing, in full.
@@ -75,6 +79,20 @@ enum LogCommand {
     } catch {
       Console.error("jetstream log: \(error)")
       return .failed
+    }
+  }
+
+  /// Returns the name of a segment or snapshot that is a pipe, a socket or a device; nil if there is none. To open a pipe
+  /// that no process writes takes forever.
+  private static func nameOfPipe(in directory: String) -> String? {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return names.sorted().first { name in
+      guard name.hasPrefix("log-") || name.hasPrefix("snapshot-") || name == "lock" else {
+        return false
+      }
+      var status = stat()
+      guard stat("\(directory)/\(name)", &status) == 0 else { return false }
+      return ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
     }
   }
 
@@ -191,12 +209,12 @@ enum LogCommand {
         Console.error("jetstream log: the log in \(options.directory) has no snapshot\(place).")
         return .failed
       }
-      for record in snapshot.state + snapshot.kept { show(record) }
+      for record in snapshot.state + snapshot.kept where options.isWanted(record) { show(record) }
       return .success
     }
     var cursor = try reader.read(from: options.first)
     while cursor.sequence <= options.last, let record = try cursor.next() {
-      if options.kind == nil || options.kind == record.kind.rawValue { show(record) }
+      if options.isWanted(record) { show(record) }
     }
     return .success
   }

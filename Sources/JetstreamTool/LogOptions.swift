@@ -1,4 +1,5 @@
 import Foundation
+import Jetstream
 
 /// The options of the `jetstream log` command line.
 struct LogOptions {
@@ -63,6 +64,9 @@ struct LogOptions {
         directory = path
       }
     }
+    if wantsSnapshot, first != nil {
+      throw Problem(text: "--snapshot prints all of a snapshot, so --from cannot be given with it.")
+    }
     if action == .dump, let first, first > last {
       throw Problem(text: "--from \(first) is behind --to \(last).")
     }
@@ -87,4 +91,9 @@ struct LogOptions {
     }
     return number
   }
+}
+
+extension LogOptions {
+  /// Returns true if a record is of the kind that was asked for.
+  func isWanted(_ record: LogRecord) -> Bool { kind == nil || kind == record.kind.rawValue }
 }

@@ -49,6 +49,10 @@ struct LogToolTests {
     #expect(try run("log", "dump", "--kind", "other", directory.path).lines.isEmpty)
     let snapshot = try run("log", "dump", "--snapshot", directory.path)
     #expect(snapshot.lines == ["20\tfragment\t{\"a\":1}"])
+    #expect(
+      try run("log", "dump", "--snapshot", "--kind", "fragment", directory.path).lines
+        == snapshot.lines)
+    #expect(try run("log", "dump", "--snapshot", "--kind", "other", directory.path).lines.isEmpty)
     let early = try run("log", "dump", "--snapshot", "--to", "19", directory.path)
     #expect(early.status == 3 && early.lines.isEmpty)
     #expect(
@@ -100,6 +104,16 @@ struct LogToolTests {
       let wrong = try LogProcess("jetstream", ["log", "blame", directory.path] + arguments).finish()
       #expect(wrong.status == 2 && wrong.errors.contains("UUID"))
     }
+  }
+
+  @Test("A pipe in the place of a segment is named, and not waited for")
+  func pipe() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let name = LogNames.segment(31)
+    try #require(mkfifo("\(directory.path)/\(name)", 0o600) == 0)
+    let result = try run("log", "verify", directory.path)
+    #expect(result.status == 3 && result.errors.contains(name), "\(result)")
   }
 
   @Test("It goes on with what comes")
@@ -243,6 +257,7 @@ struct LogToolTests {
       (["log", "tail", "-n", "x", "y"], "-n needs a number"), ([], "usage: jetstream"),
       (["log", "dump", "--json", "x"], "dump has no option --json"),
       (["log", "dump", "--from", "5", "--to", "2", "x"], "--from 5 is behind --to 2"),
+      (["log", "dump", "--from", "5", "--snapshot", "x"], "--from cannot be given with it"),
     ] {
       let result = try LogProcess("jetstream", arguments).finish()
       #expect(result.status == 2 && result.errors.contains(problem), "\(arguments)")
