@@ -55,20 +55,30 @@ export class Session {
   }
 
   closed({ code, reason }) {
-    const isForgotten = code === 4097 || (code === 4096 && reason.includes("token-unrecognized"));
+    const error = parsed(reason);
+    const isForgotten =
+      code === 4097 || (code === 4096 && error.type === "session-token-unrecognized");
     if (isForgotten) this.forget();
-    this.lose(reason || `code ${code}`);
+    this.lose(error.message || reason || `code ${code}`, error.retryAfter);
   }
 
-  /** Gives the socket up and tries again after a pause that grows with every failure. */
-  lose(why) {
+  /**
+   * Gives the socket up and tries again after a pause that grows with every failure.
+   *
+   * @param {number} [retryAfter] the number of seconds in which the server does not want to be asked. Up to a tenth more
+   *   keeps its clients apart, which all have been told the same.
+   */
+  lose(why, retryAfter) {
     const socket = this.socket;
     if (!socket) return;
     this.socket = null;
     this.isReady = false;
     socket.close();
     const longest = Math.min(FIRST_PAUSE * 2 ** this.failures, LONGEST_PAUSE);
-    const pause = longest * (0.5 + 0.5 * Math.random());
+    const own = longest * (0.5 + 0.5 * Math.random());
+    const wanted = retryAfter > 0 ? 1_000 * retryAfter * (1 + 0.1 * Math.random()) : 0;
+    // A timer takes no longer time than this, which is more than three weeks.
+    const pause = Math.min(Math.max(own, wanted), 2 ** 31 - 1);
     this.failures += 1;
     this.retry = setTimeout(() => this.open(), pause);
     this.on.status("waiting", why);
@@ -124,7 +134,7 @@ export class Session {
   }
 
   begin({ sessionToken, error }) {
-    if (error) return this.lose(error.message);
+    if (error) return this.lose(error.message, error.retryAfter);
     this.token = sessionToken;
     this.becomeReady();
     this.on.begin();
@@ -172,5 +182,14 @@ export class Session {
 
   transmit(frame) {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(frame));
+  }
+}
+
+/** The error in the reason of a close frame; an empty one if the reason is none, or is cut off. */
+function parsed(reason) {
+  try {
+    return JSON.parse(reason) ?? {};
+  } catch {
+    return {};
   }
 }
