@@ -44,3 +44,13 @@ package enum PropertyContent: Sendable, Hashable {
     }
   }
 }
+
+extension PropertyContent {
+  /// Returns true if both are written as the same JSON, byte for byte. Cost: O(n).
+  package func isWritten(as other: PropertyContent) -> Bool {
+    switch (self, other) {
+    case (.list(let a), .list(let b)): a == b
+    default: json.isWritten(as: other.json)
+    }
+  }
+}

@@ -40,13 +40,3 @@ extension JSONValue? {
     }
   }
 }
-
-extension PropertyContent {
-  /// Returns true if both are written as the same JSON, byte for byte. Cost: O(n).
-  package func isWritten(as other: PropertyContent) -> Bool {
-    switch (self, other) {
-    case (.list(let a), .list(let b)): a == b
-    default: json.isWritten(as: other.json)
-    }
-  }
-}
