@@ -24,7 +24,10 @@ struct ScopeOffers {
   /// The place of the scope that the app hosts under a name.
   subscript(name: String) -> Place? {
     get { places[name] }
-    set { places[name] = newValue }
+    set {
+      if case .here(let content)? = newValue { closed[ObjectIdentifier(content)] = nil }
+      places[name] = newValue
+    }
   }
 
   /// Takes away content whose history is closed. It is served again once the app hosts it again: before, nothing of it

@@ -40,7 +40,11 @@ extension Server {
   public func host(
     _ name: String, schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int = 10_000
   ) async throws {
-    if case .shard(let shard)? = offer(as: name), await !shard.has(name) { set(nil, as: name) }
+    if case .shard(let shard)? = offer(as: name), await !shard.has(name),
+      case .shard(let now)? = offer(as: name), now === shard
+    {
+      set(nil, as: name)
+    }
     requireFree(name)
     guard let shard = nextShard() else {
       let content = RowsContent(name: name, schema)

@@ -354,8 +354,7 @@ public final class Server {
   ) -> Result<any Hostable, WireError> {
     if let resolveScope {
       return resolveScope(session, name, params).flatMap { scope in
-        offers.isClosed(scope) && !runner.engine.isHosted(scope)
-          ? .failure(.notServed) : .success(scope)
+        offers.isClosed(scope) ? .failure(.notServed) : .success(scope)
       }
     }
     if case .here(let scope)? = offers[name] { return .success(scope) }

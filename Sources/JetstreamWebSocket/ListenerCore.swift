@@ -206,17 +206,13 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
 
   func noteClosing(of socket: Int) {
     state.withLock { if $0.open.contains(socket) { $0.waiting.addClosing(socket) } }
-    giveUpCloses()
   }
 
-  /// Ends the closes that have gone on for the longest time, if there are more sockets than may wait. A listener that stops
-  /// gives each close its time: there are no others that need the room.
+  /// Ends the closes that have gone on for the longest time, if there are more sockets than may wait: one that is new needs
+  /// their descriptors.
   private func giveUpCloses() {
     let late = state.withLock { state in
-      if state.isStopped { return [] as [HTTPServerConnection] }
-      return state.waiting.takeLastingCloses(configuration.waiting).compactMap {
-        state.connections[$0]
-      }
+      state.waiting.takeOldestCloses(configuration.waiting).compactMap { state.connections[$0] }
     }
     for connection in late { connection.giveUpClosing() }
   }

@@ -26,8 +26,9 @@ struct WaitingSockets: Sendable {
   private var counts: [String: Int] = [:]
   /// The sockets whose WebSocket is being closed.
   private var closing: Set<Int> = []
-  /// The same in the order in which that began, among others that are gone.
+  /// Their ids, from ``firstClosing`` on the oldest first, with ids that were removed among them.
   private var closingOrder: [Int] = []
+  private var firstClosing = 0
 
   /// The number of those that were no WebSockets yet.
   var count: Int { groups.count }
@@ -51,27 +52,34 @@ struct WaitingSockets: Sendable {
     if closing.insert(id).inserted { closingOrder.append(id) }
   }
 
-  /// Removes, if there are too many sockets, those whose WebSockets have been closing for the longest time, and returns
-  /// them. Cost: O(1) if there are not, and otherwise O(n) in those that are being closed, of which a quarter is removed.
-  mutating func takeLastingCloses(_ limits: WaitingSocketLimits) -> [Int] {
-    guard let most = limits.total, groups.count + closing.count > most else { return [] }
-    let excess = groups.count + closing.count - most
-    forgetGone()
-    let taken = closingOrder.prefix(max(excess, closing.count / 4))
-    closing.subtract(taken)
-    closingOrder.removeFirst(taken.count)
-    return Array(taken)
+  /// Removes the sockets whose WebSockets have been closing for the longest time, as many as there are too many sockets, and
+  /// returns them. Cost: O(1) for each that is added, on average.
+  mutating func takeOldestCloses(_ limits: WaitingSocketLimits) -> [Int] {
+    guard let most = limits.total else { return [] }
+    var taken: [Int] = []
+    while groups.count + closing.count > most, firstClosing < closingOrder.count {
+      let id = closingOrder[firstClosing]
+      firstClosing += 1
+      if closing.remove(id) != nil { taken.append(id) }
+    }
+    forgetRemoved()
+    return taken
   }
 
-  private mutating func forgetGone() { closingOrder.removeAll { !closing.contains($0) } }
+  private mutating func forgetRemoved() {
+    guard closing.count < closingOrder.count / 2 else { return }
+    closingOrder = closingOrder[firstClosing...].filter(closing.contains)
+    firstClosing = 0
+  }
 
   /// Removes a socket that has become a WebSocket, or is closed. Does nothing if it was removed before.
   mutating func remove(_ id: Int) {
-    if closing.remove(id) != nil {
-      if closing.count < closingOrder.count / 2 { forgetGone() }
+    // A close may have begun before the listener has heard of the WebSocket: the socket goes on closing then.
+    guard let group = groups.removeValue(forKey: id) else {
+      if closing.remove(id) != nil { forgetRemoved() }
       return
     }
-    guard let group = groups.removeValue(forKey: id), let group else { return }
+    guard let group else { return }
     let count = counts[group, default: 0] - 1
     counts[group] = count > 0 ? count : nil
   }

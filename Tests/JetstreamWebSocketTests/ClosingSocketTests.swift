@@ -32,11 +32,13 @@ struct ClosingSocketTests {
     try await withListener(configuration: configuration(waiting: 8), onConnection: { _, _ in }) {
       listener in
       var sockets = try await openRefused(50, at: listener)
-      try await wait { listener.connectionCount <= 8 }
+      // The last one came when there was room for it, and the others were closing.
+      try await wait { listener.connectionCount <= 9 }
+      #expect(listener.connectionCount > 1)
       // The one that came last can still answer, and the first one was let go.
       sockets[49].send([0x88, 0x82, 0, 0, 0, 0, 3, 232])
-      #expect(await sockets[49].readToEnd().isEmpty)
-      #expect(await sockets[0].readToEnd().isEmpty)
+      #expect(await !sockets[49].endsInReset())
+      #expect(await sockets[0].endsInReset())
       // That there are many of them keeps nothing out.
       let page = try RawSocket(port: listener.port)
       page.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

@@ -160,6 +160,17 @@ final class RawSocket: Sendable {
     }
   }
 
+  /// Reads to the end, and returns true if that is a reset.
+  func endsInReset() async -> Bool {
+    await blocking { [self] in
+      var byte: UInt8 = 0
+      while true {
+        let result = withUnsafeMutableBytes(of: &byte) { Platform.receive(descriptor, into: $0) }
+        if result <= 0 { return result == -Int(ECONNRESET) }
+      }
+    }
+  }
+
   /// Reads to the end as a WebSocket client would.
   func readEvents() async -> [FrameDecoder.Event] {
     decode(await readToEnd(), as: .client).events

@@ -13,11 +13,10 @@ import Foundation
 /// ```
 ///
 /// Keys are encoded in the order of their UTF-8 bytes, dates as seconds since 1970, `Data` as
-/// base64 text, and numbers that JSON cannot express, decimals among them, as the texts `NaN`,
-/// `Infinity` and `-Infinity`. A number is read again as a `Double` if it has a fraction: encode a
-/// `Decimal` with more digits as text. The property rejects JSON for which `init(from:)` throws.
-/// `encode(to:)` must not throw, and arrays and objects must not nest more than 240 levels deep:
-/// either traps.
+/// base64 text, and numbers that JSON cannot express as `NaN`, `Infinity` and `-Infinity`. A number
+/// is read again as a `Double` if it has a fraction: encode a `Decimal` with more digits as text. The
+/// property rejects JSON for which `init(from:)` throws. `encode(to:)` must not throw, a `Decimal` must
+/// be a number, and arrays and objects must not nest more than 240 levels deep: each of these traps.
 ///
 /// Two values are the same if they are equal and have the same encoding. A value that is not equal
 /// to itself, because it contains a not-a-number, is compared by its encoding only.
@@ -98,5 +97,51 @@ extension DecodingError {
     }
     let path = context.codingPath.map(\.stringValue).joined(separator: ".")
     return path.isEmpty ? context.debugDescription : "\(path): \(context.debugDescription)"
+  }
+}
+
+/// The shared coders. They keep no state between calls.
+private enum CodableCoders {
+  static let encoder: JSONEncoder = {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .withoutEscapingSlashes
+    encoder.dateEncodingStrategy = .secondsSince1970
+    encoder.dataEncodingStrategy = .base64
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+      positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+    return encoder
+  }()
+
+  static let decoder: JSONDecoder = {
+    let decoder = JSONDecoder()
+    decoder.dateDecodingStrategy = .secondsSince1970
+    decoder.dataDecodingStrategy = .base64
+    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+      positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+    return decoder
+  }()
+}
+
+extension JSONValue {
+  /// Makes the JSON of a value with sorted keys, as that of a property is made.
+  package init(encoding value: some Encodable) throws {
+    let bytes = try CodableCoders.encoder.encode(value)
+    self = try JSONValue(parsing: bytes, limits: .value).sortedByKey
+  }
+
+  /// Returns the value of a type that this JSON describes.
+  package func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
+    var bytes: [UInt8] = []
+    write(to: &bytes)
+    return try CodableCoders.decoder.decode(type, from: Data(bytes))
+  }
+
+  /// This value with the keys of every object in the order of their UTF-8 bytes.
+  fileprivate var sortedByKey: JSONValue {
+    switch self {
+    case .array(let elements): return .array(elements.map(\.sortedByKey))
+    case .object(let object): return .object(object.sortedByKey(\.sortedByKey))
+    default: return self
+    }
   }
 }

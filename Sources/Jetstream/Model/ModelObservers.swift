@@ -35,8 +35,8 @@ final class ModelObservers {
     withExtendedLifetime(all) {}
   }
 
-  /// Notes that the model has left its scope, or entered one.
-  func treesBecome(loose isLoose: Bool) { for tree in trees { tree.becomes(loose: isLoose) } }
+  /// Counts the tree observers for a model that has left its scope, or has entered one.
+  func setLoose(_ isLoose: Bool) { for tree in trees { tree.setLoose(isLoose) } }
 
   func remove(_ observer: AnyObject) {
     for token in trees where token.observer === observer { token.cancel() }
@@ -76,9 +76,8 @@ final class TreeObservation: ObservationToken {
 
   override func leaveHolder() { holder?.dropDead() }
 
-  /// Notes that the model has left its scope, or entered one.
-  fileprivate func becomes(loose isLoose: Bool) {
-    // A cancelled one is counted no more.
+  fileprivate func setLoose(_ isLoose: Bool) {
+    // A cancelled one is not counted any more.
     guard self.isLoose != isLoose, !isCancelled else { return }
     TreeObservers.count(-1, isLoose: self.isLoose)
     self.isLoose = isLoose

@@ -187,12 +187,13 @@ extension Scope {
     end(modification)
     schedule.endInterval()
     if let collected {
+      // First, since listeners of the ledger may make change sets that come behind it.
+      sealed.append(collected)
       if sealed.isDelivering {
         // It is delivered when this call has ended. A log is told of the conflicts behind that.
         modification.withdraw(modification.retried, from: conflicts)
         collected.withdrawn = modification.withdrawn
       }
-      sealed.append(collected)
     } else {
       handle.finish(.accepted, nil)
     }

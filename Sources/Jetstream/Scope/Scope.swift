@@ -116,7 +116,7 @@ public final class Scope: TickClient {
     let undecided = sealed.handles + [schedule.deferred?.handle].compactMap(\.self)
     dissolve()
     tree.keeper = nil
-    // The app is told once no model leads to this scope any more, which cannot be held from here on.
+    // Last, since the app's listeners must not reach a scope that is being released.
     for handle in undecided {
       handle.finish(.abandoned, .abandoned(reason: "its scope is gone"))
     }

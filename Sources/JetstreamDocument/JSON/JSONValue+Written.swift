@@ -19,6 +19,15 @@ extension JSONValue {
     case (.string(let a), .string(let b)): a.hasBytes(of: b)
     case (.array(let a), .array(let b)):
       a.count == b.count && zip(a, b).allSatisfy { $0.isWritten(as: $1) }
+    case (.object(let a), .object(let b)):
+      a.count == b.count
+        && zip(a.membersByKey, b.membersByKey).allSatisfy { own, other in
+          own.key.hasBytes(of: other.key) && own.value.isWritten(as: other.value)
+        }
+    case (.bool, _), (_, .bool), (.string, _), (_, .string), (.array, _), (_, .array),
+      (.object, _), (_, .object):
+      false
+    // Numbers of different types, and null, as which those are written that are not finite.
     default: canonicalBytes == other.canonicalBytes
     }
   }
@@ -27,6 +36,14 @@ extension JSONValue {
     var bytes: [UInt8] = []
     writeCanonical(to: &bytes)
     return bytes
+  }
+}
+
+extension JSONObject {
+  /// The members in the order of the UTF-8 bytes of their keys. Cost: O(n log n), or O(n) if that is their order.
+  fileprivate var membersByKey: [Member] {
+    let isSorted = zip(members, members.dropFirst()).allSatisfy { $0.key.precedesInBytes($1.key) }
+    return isSorted ? members : members.sorted { $0.key.precedesInBytes($1.key) }
   }
 }
 

@@ -21,7 +21,7 @@ extension ServerEngine {
   /// Answers a fetch of a scope that is opened on demand: at once if it is open, otherwise once it is.
   func open(_ fetch: ScopeFetch, for session: ServerSession) {
     var fetch = fetch
-    // An open scope has its schema, and a client that may not change anything decides for none what others may write.
+    // An open scope has its schema, and a client that may only read must not choose one.
     if openScopes.scope(named: fetch.name) != nil || isReader(session, of: fetch.name) {
       fetch.schema = nil
     }

@@ -128,7 +128,7 @@ extension ScopeOrder {
     guard unknown == .keep, let now = currentValues(ofUnknown: fragment) else { return }
     for (key, value) in now.properties {
       let name = PropertyKey(uuid: fragment.uuid, name: key)
-      if !submitter.mayHaveMissed(name), own[name] == value { continue }
+      if !submitter.mayHaveMissed(name), own[name].isWritten(as: value) { continue }
       correction.set(key, to: value, of: now.uuid, className: now.className)
       correction.doubt(doubtfulUnknown(value))
       correction.doubt(doubtfulModels(value, own: own[name], before: nil, isMissed: false))

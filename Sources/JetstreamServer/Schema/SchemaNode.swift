@@ -15,9 +15,8 @@ enum SchemaLimits {
   static let nameBytes = 256
   /// The highest number of bytes of a type, which bounds the calls for reading it.
   static let typeBytes = 512
-  /// The highest number of types around a type. The Swift runtime keeps each type that it was ever asked for, for good: clients
-  /// bring schemas, and this many give them some ten thousand types in all.
-  static let typeDepth = 4
+  /// The highest number of types around a type. The Swift runtime keeps each type that it was ever asked for.
+  static let typeDepth = 8
   /// The highest number of arrays and objects around a value of a default.
   static let defaultDepth = 32
 }

@@ -133,17 +133,17 @@ struct SchemaLimitTests: SchemaSuite {
       problem(["version": .string(String(repeating: "1", count: 1_000))])?.utf8.count ?? .max < 150)
   }
 
-  @Test("Types are nested at most four deep, however long their text is")
+  @Test("Types are nested at most eight deep, however long their text is")
   func deepTypes() {
     func type(_ depth: Int, _ prefix: String = "array of ") -> JSONValue {
       let type = String(repeating: prefix, count: depth) + "json"
       let property: JSONValue = ["name": "p", "type": .string(type), "default": []]
       return file([modelClass("A", [property])])
     }
-    #expect(problem(type(4)) == nil)
+    #expect(problem(type(8)) == nil)
     let place = "classes[0].properties[0].type"
     for prefix in ["array of ", "set of ", "dictionary of ", "enumeration of ", "optional "] {
-      #expect(problem(type(5, prefix)) == "\(place) is nested more than 4 levels deep.")
+      #expect(problem(type(9, prefix)) == "\(place) is nested more than 8 levels deep.")
       #expect(problem(type(5_000, prefix)) == "\(place) is longer than 512 bytes.")
     }
   }

@@ -157,6 +157,23 @@ struct ConflictTests: ScriptedSuite {
     #expect(items.isEmpty && canvas.name == "mine")
   }
 
+  @Test(
+    "What a listener of the ledger changes when a retry has taken a conflict out comes behind the retry"
+  )
+  func changedBehindRetry() throws {
+    reject([no]) { canvas.name = "mine" }
+    let item = try #require(items.first)
+    var log: [String] = []
+    scope.onSealedChanges.listen { log.append("\($0.set.fragments[0].properties)") }
+    scope.conflicts.onRemove.listenOnce { [scope, canvas] _ in
+      scope.modify { canvas.name = "later" }
+    }
+    scope.onChanges.listenOnce { [scope] _ in scope.retry([item]) }
+    scope.modify { shape.x = 5 }
+    #expect(log == [#"{"x":5}"#, #"{"name":"mine"}"#, #"{"name":"later"}"#])
+    #expect(canvas.name == "later")
+  }
+
   // MARK: What becomes of it
 
   @Test("What an observer writes while a rejection is taken in settles it")

@@ -7,17 +7,6 @@ private struct Spot: CodableValue, Hashable {
   var x: Double
 }
 
-private struct Amount: CodableValue {
-  var value: Decimal
-  var rates: [String: [Decimal?]] = [:]
-  var ratio = 1.0
-  var note = ""
-}
-
-private final class Sale: ModelObject {
-  @Property var amount = Amount(value: 0)
-}
-
 private final class Exact: ModelObject {
   @Property var tags: Set<String> = []
   @Property var numbers: Set<Int> = []
@@ -271,25 +260,6 @@ private func copy(_ model: Exact) throws -> Exact {
       text(result).contains(
         "ModelSet.shapes holds models inside of a value; declare it as ModelArray<Shape> or "
           + "ModelDictionary<String, Shape>."))
-  }
-
-  @Test("Decimals that are no number are texts within a value of the app, and come back from them")
-  func notANumber() throws {
-    let values = [
-      Amount(value: .nan), Amount(value: 1, rates: ["NaN": [.nan, nil, 2]], ratio: .nan),
-      Amount(value: .nan, rates: ["\"NaN\"": [.nan]], note: #"say "NaN": \"NaN"#),
-    ]
-    for value in values {
-      // A property traps where this throws.
-      let json = try JSONValue(encoding: value)
-      #expect(Amount._isSame(try #require(Amount._decode(json)), value), "\(json)")
-    }
-    let model = Sale()
-    let scope = manualScope(model)
-    let sets = scope.changeSets { model.amount = values[0] }
-    #expect(
-      sets.first?.fragments.first?.properties["amount"]?.text.contains(#""value":"NaN""#) == true)
-    #expect(scope.changeSets { model.amount = values[0] }.isEmpty)
   }
 
   @Test("The union of sets has what either side has put in, in order")

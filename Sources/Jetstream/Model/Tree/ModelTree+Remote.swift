@@ -2,10 +2,10 @@ import CJetstream
 
 /// Writing what other replicas have changed.
 ///
-/// A setter is not told for whom it writes. While the scope of a tree writes for other replicas, the flag
-/// ``isWritingRemotely`` of the tree is on, and the models whose changes that scope collects keep no bases. The written
-/// model may have another scope's tree, or none: one that was removed here and that other replicas go on changing is
-/// written, too, in case it returns. So the thread keeps the tree for which it writes.
+/// A setter does not know whether it writes a local or a remote change. While the scope of a tree writes for other
+/// replicas, the flag ``isWritingRemotely`` of the tree is on, and the models whose changes that scope collects keep no
+/// bases. The written model may have another scope's tree, or none: one that was removed here and that other replicas go
+/// on changing is written, too, in case it returns. So the thread keeps the tree for which it writes.
 ///
 /// Changes that observers make when such a write calls them are local changes, in any scope. A delivery to them
 /// suspends the write, whatever model they observe: the flag is off, and the thread writes for no tree. They may apply
