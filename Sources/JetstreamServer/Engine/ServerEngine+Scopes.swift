@@ -26,13 +26,15 @@ extension ServerEngine {
     if let error = session.subscriptions.access.objection(to: fetch.name) {
       return refuse(fetch, of: session, error)
     }
-    let host = hostedScope(scope)
+    // A host that is made for the fetch may have to measure the whole scope.
+    let known = hosts[ObjectIdentifier(scope)]
     guard
-      session.subscriptions.contains(host)
+      known.map(session.subscriptions.contains) == true
         || session.subscriptions.count < configuration.limits.scopesPerSession ?? .max
     else {
       return refuse(fetch, of: session, reached(.scopesPerSession))
     }
+    let host = hostedScope(scope)
     host.content.seal()
     // Those who are told of the server's own changes may have ended the session, or taken the scope away.
     if session.link.hasEnded { return }

@@ -93,6 +93,11 @@ extension ServerEngine {
     if let name = sync.procedure, sync.isCall || session.version == 1 {
       return call(name, arrival, as: text, checksum: checksum, on: subscription)
     }
+    if host.order.hasSizeLimit {
+      // The size of a scope with changes that have no change set yet would be taken twice.
+      host.content.seal()
+      guard subscription.isLive, !host.hasEnded else { return }
+    }
     let error = objection(to: sync, as: text, from: session, in: host)
     let submitter = submitter(of: arrival, to: subscription)
     // Those who were told of the server's own changes may have ended the session, or taken the scope away.

@@ -81,7 +81,11 @@ extension ScopeOrder {
       }
       output = try body(root)
     }
-    if hasSizeLimit { note(growth) }
+    if hasSizeLimit {
+      // The procedure may have removed what its client has changed; that counts as it was before.
+      growth.leaveOut { content.sharedModel($0) == nil && content.unknownModel($0) == nil }
+      note(growth)
+    }
     if let made = committing?.made { (result.item, result.set) = (made.item, made.set) }
     result.behind = committing?.behind ?? []
     result.outcome = .output(output)

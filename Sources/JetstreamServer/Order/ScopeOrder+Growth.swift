@@ -19,6 +19,11 @@ extension ScopeOrder {
     fileprivate(set) var arrivals = 0
 
     var total: Int { lengths.values.reduce(arrivals, +) }
+
+    /// Leaves out the models for which `isGone` returns true.
+    mutating func leaveOut(where isGone: (UUID) -> Bool) {
+      lengths = lengths.filter { !isGone($0.key) }
+    }
   }
 
   /// Returns the growth by the fragments of a draft. Cost: O(n) in the fragments, in the values that they replace, in the

@@ -54,12 +54,21 @@ extension ScopeOrder {
   /// Returns the sizes of the models that the submission has taken out, each nil if it is in the scope all the same. Call it
   /// before the passage is closed.
   ///
-  /// - Parameter kept: the models of unknown classes that are there now.
-  func departures(keeping kept: Set<UUID>) -> [UUID: Int?] {
+  /// - Parameters:
+  ///   - known: the models of unknown classes that were there before.
+  ///   - kept: those that are there now.
+  func departures(from known: Set<UUID>, keeping kept: Set<UUID>) -> [UUID: Int?] {
     var result: [UUID: Int?] = [:]
     for model in passage.lost {
       let isGone = content.isGone(model) && !kept.contains(model.uuid)
       result.updateValue(isGone ? model.additionBytes : nil, forKey: model.uuid)
+    }
+    for uuid in known.subtracting(kept)
+    where !result.keys.contains(uuid) && content.sharedModel(uuid) == nil {
+      // One that is forgotten at once counts like the average.
+      if let model = content.unknownModel(uuid) {
+        result.updateValue(model.roughSize, forKey: uuid)
+      }
     }
     return result
   }

@@ -60,7 +60,7 @@ extension ScopeOrder {
     let undo = inverse?.fragments(restoring: passage.lost.filter(content.isGone))
     let kept = unknown == .keep ? content.unknownModelUUIDs() : []
     if unknown == .keep { passage.noteUnknown(kept, before: draft.unknownModels) }
-    let left = hasSizeLimit ? departures(keeping: kept) : [:]
+    let left = hasSizeLimit ? departures(from: draft.unknownModels, keeping: kept) : [:]
     passage.close()
     result.effort += passage.modelCount
     for (name, old) in draft.before {

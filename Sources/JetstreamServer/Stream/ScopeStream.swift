@@ -96,11 +96,12 @@ package struct ScopeStream {
   }
 
   /// Measures the full state if the stream has grown enough since the last time, and keeps change sets accordingly. Cost:
-  /// O(1), or once for so many bytes of the stream, that of reading a few hundred models.
+  /// O(1), or once for so many bytes of the stream, that of reading a few hundred models; of a scope with a limit on its size,
+  /// up to sixteen times as many.
   mutating func measureState(of content: any HostedContent) {
-    while state.isDue(at: totalBytes) {
+    for _ in 0..<(limit.scopeBytes == nil ? 1 : 16) {
+      guard state.isDue(at: totalBytes) else { return }
       if state.measure(content, at: totalBytes) { keepWorth() }
-      if limit.scopeBytes == nil { return }
     }
   }
 
@@ -110,8 +111,8 @@ package struct ScopeStream {
     keepWorth()
   }
 
-  /// Reads a part of the state of a scope that is about to refuse a change set. Returns the number of models that were read:
-  /// none if nothing has changed since the state was measured.
+  /// Reads a part of the state of a scope that is about to refuse a change set. Returns the effort, in models that were read:
+  /// 0 if nothing has changed since the state was measured.
   mutating func measureForRefusal(_ content: any HostedContent) -> Int {
     defer { keepWorth() }
     return state.measureForRefusal(content, at: totalBytes)

@@ -109,9 +109,10 @@ struct StateSize {
     while counted < end, let uuid = open.popLast() {
       // It may have left meanwhile, or have come back.
       guard found[uuid] == false else { continue }
-      found[uuid] = true
-      models += 1
+      found[uuid] = nil
       if let model = content.sharedModel(uuid) {
+        found[uuid] = true
+        models += 1
         counted += content.fragment(of: model, .add).roughSize
         content.forEachChild(of: model) { child in
           if found[child] != nil { return }
@@ -119,6 +120,8 @@ struct StateSize {
           open.append(child)
         }
       } else if let unknown = content.unknownModel(uuid) {
+        found[uuid] = true
+        models += 1
         counted += unknown.roughSize
       }
     }
@@ -134,12 +137,12 @@ struct StateSize {
   /// Reads the next part of a scope that is about to refuse a change set, if there is anything to find out: nothing has
   /// changed since a measurement that was begun at the same size of the stream.
   ///
-  /// - Returns: the number of models that were read.
+  /// - Returns: the effort, in models that were read; a large one counts as several. 0 if nothing was read.
   mutating func measureForRefusal(_ content: any HostedContent, at totalBytes: Int) -> Int {
     if !isMeasuring, begunAt == totalBytes { return 0 }
-    let before = isMeasuring ? models : 0
+    let before = isMeasuring ? (models, counted) : (0, 0)
     _ = measure(content, at: totalBytes)
-    return models - before
+    return max(1, models - before.0, (counted - before.1) / 256)
   }
 
   /// Takes the size of content that was measured elsewhere, and that has not changed since.

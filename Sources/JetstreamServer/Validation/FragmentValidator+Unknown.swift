@@ -126,7 +126,7 @@ extension FragmentValidator {
       let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
       let value = content.unknownValue(name)
       let room = (most - (value?.roughSize ?? 0)) / Self.referenceBytes
-      // What the rest of the change set inserts counts as well, whichever of the properties it is for.
+      // Insertions of the change set into other properties of the model count as well: a total is enough.
       let earlier = changeCounts[fragment.uuid]?.insertions ?? 0
       var count = inserted.count
       if earlier + count > room {

@@ -77,6 +77,30 @@ struct ScopeSizeTests {
     #expect(second.canvas.shapes.count == count)
   }
 
+  @Test("A model of an unknown class that goes and comes back counts once")
+  func unknownModel() {
+    let world = InMemoryWorld(
+      configuration: Self.configuration(1 << 20, leastBytes: 1 << 20), unknown: .keep)
+    let peer = RawPeer.joined(world, protocol: 2)
+    let ghost = UUID()
+    func refer(to value: JSONValue) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["ghost": value])
+    }
+    let addition = SyncFragment(
+      .add, uuid: ghost, className: "Ghost", properties: ["text": Self.text(10_000)])
+    let reference = JSONValue.string(ghost.wireText)
+    #expect(submit([addition, refer(to: reference)], by: peer) == nil)
+    let order = world.server.hostedScope(world.scope).order
+    var size: Int { order.stream.estimatedBytes(of: order.modelCount) }
+    let first = size
+    for _ in 0..<20 {
+      #expect(submit([refer(to: .null)], by: peer) == nil)
+      #expect(submit([refer(to: reference)], by: peer) == nil)
+    }
+    #expect(abs(size - first) < 5_000, "\(first), then \(size)")
+  }
+
   @Test("A full scope of rows that were made of its history elsewhere is full")
   func restoredRows() throws {
     let world = Self.world(100_000)
