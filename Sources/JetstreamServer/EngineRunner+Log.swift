@@ -36,7 +36,7 @@ extension EngineRunner {
       engine.remove(content, .notNow("The scope could not be hosted", retryAfter: .zero))
       throw error
     }
-    let history = HostedHistory(of: content, named: name, leased.lease, keeper)
+    let history = HostedHistory(of: content, leased.lease, keeper)
     histories[key] = history
     do throws(StorageError) {
       if let new { try await leased.lease.writeSnapshot(at: leased.last) { new.content } }
@@ -66,9 +66,7 @@ extension EngineRunner {
   }
 
   /// The content that has a history which is not closed.
-  var storedScopes: [(name: String, content: any Hostable)] {
-    histories.values.map { ($0.name, $0.content) }
-  }
+  var storedScopes: [any Hostable] { histories.values.map(\.content) }
 
   /// Stops hosting content: its clients are sent `error`, and its history is written and released.
   func remove(_ content: any Hostable, telling error: WireError) async throws {

@@ -8,7 +8,6 @@ import Jetstream
 /// the keeper holds, and those who have removed the content wait for it. Later a history is closed by the caller that
 /// removes the content.
 final class HostedHistory {
-  let name: String
   let content: any Hostable
   let lease: any ScopeLease
   let keeper: ScopeRecordKeeper
@@ -16,11 +15,8 @@ final class HostedHistory {
   private(set) var isBeginning = true
   private var waiting: [CheckedContinuation<Result<Void, StorageError>, Never>] = []
 
-  init(
-    of content: any Hostable, named name: String, _ lease: any ScopeLease,
-    _ keeper: ScopeRecordKeeper
-  ) {
-    (self.content, self.name, self.lease, self.keeper) = (content, name, lease, keeper)
+  init(of content: any Hostable, _ lease: any ScopeLease, _ keeper: ScopeRecordKeeper) {
+    (self.content, self.lease, self.keeper) = (content, lease, keeper)
   }
 
   /// Has the keeper append records: the history has the state that precedes them.

@@ -10,7 +10,7 @@ struct ScopeOffers {
   }
 
   private var places: [String: Place] = [:]
-  /// The content that was served with a history which is closed now.
+  /// The content that was served with a history which is not written any more.
   private var closed: [ObjectIdentifier: Closed] = [:]
 
   private struct Closed {
@@ -30,15 +30,29 @@ struct ScopeOffers {
     }
   }
 
-  /// Takes away content whose history is closed. It is served again once the app hosts it again: before, nothing of it
-  /// would be written.
-  mutating func close(_ content: any Hostable, named name: String) {
-    if case .here(let here)? = places[name], here === content { places[name] = nil }
+  /// Notes content whose history is not written any more. It is served again once the app hosts it again: before, nothing
+  /// of it would be written.
+  mutating func close(_ content: any Hostable) {
     closed = closed.filter { $1.content != nil }
     closed[ObjectIdentifier(content)] = Closed(content: content)
   }
 
-  /// Returns true if content had a history that is closed.
+  /// Takes away content that has no history any more.
+  mutating func remove(_ content: any Hostable, named name: String) {
+    if case .here(let here)? = places[name], here === content { places[name] = nil }
+    close(content)
+  }
+
+  /// Returns true if another scope may be hosted under a name.
+  func isFree(_ name: String) -> Bool {
+    switch places[name] {
+    case nil: true
+    case .here(let content): isClosed(content)
+    case .shard: false
+    }
+  }
+
+  /// Returns true if content had a history that is not written any more.
   func isClosed(_ content: any Hostable) -> Bool {
     closed[ObjectIdentifier(content)]?.content != nil
   }

@@ -58,7 +58,7 @@ extension Server {
 
   private func requireFree(_ name: String) {
     precondition(
-      offer(as: name) == nil,
+      isFree(name),
       "A scope is hosted as \(name) already: remove it before another one is hosted.")
   }
 

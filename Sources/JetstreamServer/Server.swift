@@ -132,7 +132,7 @@ public final class Server {
         report: { [weak self] in self?.onDiagnostic.fire($0) },
         join: { [weak self] in self?.join($0) },
         scope: { [weak self] in self?.offers.opener?.perform($0) },
-        lost: { [weak self] in self?.offers.close($1, named: $0) }))
+        lost: { [weak self] in self?.offers.remove($1, named: $0) }))
     let home = home
     shards.prepare(
       configuration, report: { Self.pass($0, to: home) },
@@ -199,8 +199,11 @@ public final class Server {
 
   /// Takes away content that could not be hosted with its history, unless it is still hosted without one.
   func withdraw(_ content: any Hostable, named name: String) {
-    if !runner.engine.isHosted(content) { offers.close(content, named: name) }
+    if !runner.engine.isHosted(content) { offers.remove(content, named: name) }
   }
+
+  /// Returns true if another scope may be hosted under a name.
+  func isFree(_ name: String) -> Bool { offers.isFree(name) }
 
   /// The shard for one more scope; nil if scopes are not spread.
   func nextShard() -> ServerShard? { offers.nextShard(of: shards) }
@@ -314,7 +317,7 @@ public final class Server {
     let earlier = use.ending
     use = .stopped(ending: earlier)
     let open = runner.engine.scopesOpenedOnDemand.map(ObjectIdentifier.init)
-    for (name, scope) in runner.storedScopes { offers.close(scope, named: name) }
+    for scope in runner.storedScopes { offers.close(scope) }
     runner.stop()
     offers.opener?.giveUp()
     let task = home.task { server in
@@ -352,13 +355,15 @@ public final class Server {
   private func choose(
     _ session: SessionInfo, _ name: String, _ params: JSONValue
   ) -> Result<any Hostable, WireError> {
+    let chosen: Result<any Hostable, WireError>
     if let resolveScope {
-      return resolveScope(session, name, params).flatMap { scope in
-        offers.isClosed(scope) ? .failure(.notServed) : .success(scope)
-      }
+      chosen = resolveScope(session, name, params).map { $0 }
+    } else if case .here(let scope)? = offers[name] {
+      chosen = .success(scope)
+    } else {
+      chosen = .failure(.rejected("There is no scope '\(name)'"))
     }
-    if case .here(let scope)? = offers[name] { return .success(scope) }
-    return .failure(.rejected("There is no scope '\(name)'"))
+    return chosen.flatMap { offers.isClosed($0) ? .failure(.notServed) : .success($0) }
   }
 
   /// Takes a new connection.

@@ -18,7 +18,27 @@ actor ServerShard {
   private var runner: EngineRunner?
 
   /// The scopes that clients find by their names.
-  private final class Offers { var scopes: [String: RowsContent] = [:] }
+  private final class Offers {
+    var scopes: [String: RowsContent] = [:]
+    /// Those of them whose histories are not written any more.
+    var closed: Set<ObjectIdentifier> = []
+
+    /// Returns the scope of a name, if nothing of it gets lost.
+    subscript(name: String) -> RowsContent? {
+      scopes[name].flatMap { closed.contains(ObjectIdentifier($0)) ? nil : $0 }
+    }
+
+    func add(_ content: RowsContent) {
+      scopes[content.name] = content
+      closed.remove(ObjectIdentifier(content))
+    }
+
+    func remove(_ name: String) -> RowsContent? {
+      let content = scopes.removeValue(forKey: name)
+      if let content { closed.remove(ObjectIdentifier(content)) }
+      return content
+    }
+  }
 
   init(channel: Int, serverLoop: EventLoop?) {
     (self.channel, self.serverLoop) = (channel, serverLoop)
@@ -47,15 +67,16 @@ actor ServerShard {
   ) {
     let hooks = ServerEngine.Hooks(
       fetch: { [offers] _, name, _ in
-        if let scope = offers.scopes[name] { return .success(scope) }
-        return .failure(.rejected("There is no scope '\(name)'"))
+        if let scope = offers[name] { return .success(scope) }
+        return .failure(
+          offers.scopes[name] == nil ? .rejected("There is no scope '\(name)'") : .notServed)
       }, report: report, makeToken: { preconditionFailure("A shard creates no sessions.") },
       random: { Double.random(in: 0..<1) }, date: { Date() },
       sessionEnded: { sessionEnded($0.token) })
     runner = EngineRunner(
       configuration, channel: .init(number: channel, of: channels), on: self, hooks: hooks,
       hits: hits,
-      owner: .init(report: report, lost: { [offers] name, _ in offers.scopes[name] = nil }))
+      owner: .init(report: report, lost: { [offers] name, _ in _ = offers.remove(name) }))
   }
 
   /// Runs from now on, until ``stop()``.
@@ -65,7 +86,7 @@ actor ServerShard {
 
   func host(_ name: String, _ schema: ScopeSchema) {
     let content = RowsContent(name: name, schema)
-    offers.scopes[name] = content
+    offers.add(content)
     runner?.engine.host(content)
   }
 
@@ -78,18 +99,18 @@ actor ServerShard {
       let isHosted = try await runner?.host(
         content, as: name, unknown: .reject, LogLease(log).leasedHistory(),
         snapshotEvery: snapshotEvery)
-      if isHosted == true { offers.scopes[name] = content }
+      if isHosted == true { offers.add(content) }
       return isHosted == true
     } catch let error as StorageError {
       throw error.cause
     }
   }
 
-  /// Returns true if it has a scope of that name. It has none any more whose history it has lost, or has closed.
-  func has(_ name: String) -> Bool { offers.scopes[name] != nil }
+  /// Returns true if it serves a scope of that name, until its history is lost or the shard is stopped.
+  func has(_ name: String) -> Bool { offers[name] != nil }
 
   func remove(_ name: String, telling error: WireError) async throws {
-    guard let content = offers.scopes.removeValue(forKey: name) else { return }
+    guard let content = offers.remove(name) else { return }
     try await runner?.remove(content, telling: error)
   }
 
@@ -151,7 +172,7 @@ actor ServerShard {
 
   /// Ends all sessions and closes all connections.
   func stop() {
-    for (name, _) in runner?.storedScopes ?? [] { offers.scopes[name] = nil }
+    offers.closed.formUnion((runner?.storedScopes ?? []).map(ObjectIdentifier.init))
     runner?.stop()
   }
 

@@ -68,7 +68,7 @@ struct DifferenceTests {
           for lost in before.subtracting(after) {
             result.append("\(name).\(property.wireName)-\(lost.wireText.suffix(2))")
           }
-        } else if one.canonicalText != two.canonicalText {
+        } else if !one.canonicalText.utf8.elementsEqual(two.canonicalText.utf8) {
           result.append("\(name).\(key)")
         }
       }
