@@ -113,7 +113,7 @@ struct Delivery {
 enum TreeObservers {
   /// The number of tree observations in the process. Writes cost nothing extra while it is 0.
   private static let counter = Atomic<Int>(0)
-  /// The number of tree observations of models that are in no scope. Only while there are any, a write
+  /// The number of tree observations made on models in no scope. Only while there are any, a write
   /// outside a scope must look for its ticker in the ancestors.
   private static let looseCounter = Atomic<Int>(0)
 

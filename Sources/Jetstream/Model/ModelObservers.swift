@@ -35,9 +35,6 @@ final class ModelObservers {
     withExtendedLifetime(all) {}
   }
 
-  /// Counts the tree observers for a model that has left its scope, or has entered one.
-  func setLoose(_ isLoose: Bool) { for tree in trees { tree.setLoose(isLoose) } }
-
   func remove(_ observer: AnyObject) {
     for token in trees where token.observer === observer { token.cancel() }
     propertyChange?.removeListeners(of: observer)
@@ -57,9 +54,8 @@ final class TreeObservation: ObservationToken {
   var pattern: TreePattern?
   let madeAt = ObservationClock.next()
   fileprivate weak var holder: ModelObservers?
-  /// True while the model is in no scope. Observations that are not cancelled count for
-  /// ``TreeObservers/existOutsideOfScopes`` while they are loose.
-  private(set) var isLoose: Bool
+  /// True if the observation was made while the model was in no scope.
+  private let isLoose: Bool
 
   init(observer: AnyObject?, isLoose: Bool) {
     self.isLoose = isLoose
@@ -75,12 +71,4 @@ final class TreeObservation: ObservationToken {
   }
 
   override func leaveHolder() { holder?.dropDead() }
-
-  fileprivate func setLoose(_ isLoose: Bool) {
-    // A cancelled one is not counted any more.
-    guard self.isLoose != isLoose, !isCancelled else { return }
-    TreeObservers.count(-1, isLoose: self.isLoose)
-    self.isLoose = isLoose
-    TreeObservers.count(1, isLoose: isLoose)
-  }
 }

@@ -199,7 +199,6 @@ final class ModelRecord {
 
   /// Queues pending changes on the ticker of the scope that the model has entered.
   func enteredTree(of ticker: Ticker) {
-    observers?.setLoose(false)
     if !isQueued {
       queue()
     } else if let ownTicker, ownTicker !== ticker {
@@ -208,9 +207,8 @@ final class ModelRecord {
   }
 
   /// Keeps the ticker of the scope that the model has left, so that it continues to deliver to
-  /// observers, also to those of the model's tree: the models below may have no ticker of their own.
+  /// observers.
   func keepTicker(_ ticker: Ticker) {
-    observers?.setLoose(true)
     if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
   }
 
