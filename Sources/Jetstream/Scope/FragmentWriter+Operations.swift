@@ -157,11 +157,10 @@ extension FragmentWriter {
       return fail(position, invalid(property, model))
     }
     let record = model.ensureRecord()
-    // A local addition that is in no change set yet stays part of the sum.
-    if !isLocal, record.isChanged(property.index) {
-      record.changeKnown(property.index) {
-        PropertyOperation.apply(additions, to: $0, within: range)
-      }
+    if !isLocal, let known = record.knownJSON(of: property.index) {
+      let sum = PropertyOperation.apply(additions, to: known, within: range)
+      if rebase(property, of: model, on: sum, within: range) { return }
+      return fail(position, invalid(property, model))
     }
     for delta in Self.deltas(of: additions, to: property, of: model, within: range) {
       var isNumber = false

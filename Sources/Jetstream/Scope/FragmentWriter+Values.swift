@@ -39,8 +39,23 @@ extension FragmentWriter {
       return remotely { property.access.assign(value, to: model, at: property.offset) }
     }
     guard property.access.accepts(value) else { return false }
+    if property.options.isCounter, let range = property.counterRange {
+      return rebase(property, of: model, on: value, within: range)
+    }
     model.ensureRecord().setKnown(.json(value), of: property.index)
     return true
+  }
+
+  /// Makes `known` the number that other replicas know of a counter with local changes. The numbers that were added to it
+  /// since the last change set are added to that one. Returns false if the property cannot hold the sum.
+  func rebase(
+    _ property: ModelSchema.Property, of model: ModelObject, on known: JSONValue,
+    within range: CounterRange
+  ) -> Bool {
+    let current = model.json(of: property)
+    let sum = model.ensureRecord().rebase(property.index, from: current, on: known, within: range)
+    if sum == current { return true }
+    return remotely { property.access.assign(sum, to: model, at: property.offset) }
   }
 
   /// Makes `list` the content of a collection as other replicas know it. Local changes that are in no change set

@@ -44,10 +44,22 @@ extension ModelRecord {
   /// visible.
   func setKnown(_ value: Base.Value, of index: Int) { setLevels([value], of: index) }
 
-  /// Applies another replica's addition to a counter to the last shared value and to the value that each call of
-  /// `modify` found. Unlike an assignment, the addition counts for all of them.
-  func changeKnown(_ index: Int, _ change: (JSONValue) -> JSONValue) {
-    setLevels(levels(of: index).map { .json(change($0.json ?? .null)) }, of: index)
+  /// Makes `known` the last shared number of a changed counter whose visible number is `current`. The additions up to each
+  /// call of `modify`, and behind the last one, count for it one after the other, within the range. Returns the sum.
+  func rebase(
+    _ index: Int, from current: JSONValue, on known: JSONValue, within range: CounterRange
+  ) -> JSONValue {
+    let saved = levels(of: index).compactMap(\.json)
+    var sum = known
+    var values: [Base.Value] = []
+    for (before, after) in zip(saved, saved.dropFirst() + [current]) {
+      values.append(.json(sum))
+      // Numbers that are too far apart for an addition are sent as what was assigned.
+      let delta = JSONValue.difference(from: before, to: after)
+      sum = delta.map { PropertyOperation.apply([.add($0)], to: sum, within: range) } ?? after
+    }
+    setLevels(values, of: index)
+    return sum
   }
 
   /// Returns the saved contents of a changed collection whose current content is `now`: the last shared one first,

@@ -5,6 +5,7 @@ import Testing
 
 private final class Gauge: ModelObject {
   @Property([.minSyncInterval(.milliseconds(50)), .wireName("v")]) var value = 0
+  @Property([.counter, .minSyncInterval(.milliseconds(50))]) var tally = 0
   @Property(.wireName("remark")) var note = ""
   @WeakReference(.wireName("follows")) var next: Gauge?
   @Property(.wireName("pieces")) var parts: ModelArray<Gauge> = []
@@ -76,6 +77,21 @@ struct ThrottleTests {
     #expect(late.canonicalJSON == serverScope.canonicalJSON)
   }
 
+  @Test("what a client holds back of a counter adds up with what others have added in front of it")
+  func counter() {
+    let scope = join()
+    gauge(scope).tally = 1
+    world.advance(by: .milliseconds(10))
+    gauge(scope).tally += 2
+    // The server's addition comes before the client's first one, which is still on its way.
+    server.tally += 10
+    serverScope.flush()
+    advance(200)
+    #expect(server.tally == 13)
+    #expect(gauge(scope).tally == 13)
+    #expect(scope.canonicalJSON == serverScope.canonicalJSON)
+  }
+
   @Test(
     "a client's change of a value that the server holds back goes to all, and so does the server's")
   func contested() {
@@ -111,27 +127,35 @@ struct ThrottleTests {
     #expect(result != nil && server.value == 2 && engine.pendingCount == 0)
   }
 
-  @Test("all write one throttled value, seeded: everybody ends with the same")
-  func seeded() {
-    var generator = SeededGenerator(seed: 7)
+  @Test(
+    "all write a throttled value and a counter, seeded: all end with the same, and each addition counts",
+    arguments: [7, 8, 9] as [UInt64])
+  func seeded(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    var total = 0
     let scopes = [serverScope, join(), join()]
     for _ in 0..<400 {
       let scope = scopes.randomElement(using: &generator)!
       let gauge = gauge(scope)
-      switch Int.random(in: 0..<9, using: &generator) {
+      switch Int.random(in: 0..<12, using: &generator) {
       case 0: gauge.parts.append(Gauge())
       case 1: if let part = gauge.parts.last { gauge.parts.remove(part) }
       case 2: gauge.note = "\(Int.random(in: 0..<9, using: &generator))"
       case 3: gauge.parts.first?.value = .random(in: 0..<3, using: &generator)
       case 4: gauge.next = gauge.parts.randomElement(using: &generator)
+      case 5, 6, 7:
+        let step = Int.random(in: -9..<10, using: &generator)
+        gauge.tally += step
+        total += step
       default: gauge.value = .random(in: 0..<3, using: &generator)
       }
       advance(.random(in: 0..<12, using: &generator))
     }
     advance(500)
     for scope in scopes {
-      #expect(scope.canonicalJSON == serverScope.canonicalJSON, "seed 7")
-      #expect(!scope.hasCollectedChanges, "seed 7")
+      #expect(scope.canonicalJSON == serverScope.canonicalJSON, "seed \(seed)")
+      #expect(!scope.hasCollectedChanges, "seed \(seed)")
+      #expect(self.gauge(scope).tally == total, "seed \(seed)")
     }
   }
 }

@@ -117,6 +117,20 @@ import Testing
     }
   }
 
+  @Test("A counter, as a number", arguments: [false, true])
+  func number(isChangedWithin: Bool) throws {
+    try bothWays { throwing in
+      others(["stars": 0])
+      root.stars += 1
+      inner(throwing: throwing) {
+        if isChangedWithin { root.stars += 10 }
+        others(["stars": 100])
+      }
+      #expect(root.stars == (isChangedWithin && !throwing ? 111 : 101))
+      others(["stars": 0])
+    }
+  }
+
   @Test("A collection, as a whole and by operations", arguments: [false, true], [0, 1, 2])
   func collection(isWhole: Bool, changes: Int) throws {
     let (x, y) = (Limb("x"), Limb("y"))

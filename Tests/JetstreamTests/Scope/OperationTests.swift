@@ -140,6 +140,47 @@ import Testing
     #expect(told == 2 && tally.count == 2)
   }
 
+  @Test("a number that others write counts beneath what was added and is in no change set yet")
+  func counterBehindValue() throws {
+    let tally = Tally()
+    let scope = manualScope(tally)
+    tally.count = 3
+    #expect(scope.apply([change(of: tally, ["count": 10])]).isComplete)
+    #expect(tally.count == 13)
+    // The same number again changes nothing.
+    #expect(scope.apply([change(of: tally, ["count": 10])]).isComplete)
+    #expect(tally.count == 13)
+    let set = try #require(scope.changeSets {}.first)
+    #expect(set.fragments[0].operations["count"] == [.add(3)])
+    // An addition that was taken back leaves nothing in front of it.
+    tally.count += 1
+    tally.count -= 1
+    #expect(scope.apply([change(of: tally, ["count": 20])]).isComplete)
+    #expect(tally.count == 20 && scope.changeSets {}.isEmpty)
+  }
+
+  @Test(
+    "additions of others that meet a bound leave what was added meanwhile",
+    arguments: [(120, -3, 20, 124, -3), (-120, 3, -20, -125, 3), (120, 5, -10, 115, 5)])
+  func counterBehindBound(shared: Int8, mine: Int8, theirs: Int64, sum: Int8, sent: Int64) throws {
+    let tally = Tally()
+    let scope = manualScope(tally)
+    tally.small = shared
+    scope.flush()
+    tally.small += mine
+    let fragment = SyncFragment(
+      .change, uuid: tally.uuid, className: "Tally", properties: [:],
+      operations: ["small": [.add(theirs)]])
+    #expect(scope.apply([fragment]).isComplete)
+    #expect(tally.small == sum)
+    let set = try #require(scope.changeSets {}.first)
+    #expect(set.fragments[0].operations["small"] == [.add(sent)])
+  }
+
+  private func change(of tally: Tally, _ properties: JSONObject) -> SyncFragment {
+    SyncFragment(.change, uuid: tally.uuid, className: "Tally", properties: properties)
+  }
+
   @Test("a counter stays within its type")
   func saturated() {
     let tally = Tally()
