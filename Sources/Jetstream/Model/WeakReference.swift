@@ -251,7 +251,9 @@ extension WeakReference: StoredProperty {
     return WeakLink._isSame(a, b)
   }
 
-  static func normalized(_ json: JSONValue) -> JSONValue? { json }
+  static func normalized(_ json: JSONValue) -> JSONValue? {
+    WeakLink<Target>._decode(json)?._jsonValue
+  }
 
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
     guard let new = WeakLink<Target>._decode(json) else { return false }

@@ -144,6 +144,7 @@ struct FragmentSource {
     case "rare", "sides/1", "sides/2":
       let rare = present.filter { className($0) == "RareCrop" }
       return rare.isEmpty || chance(0.3) ? .null : .string(one(of: rare).wireText)
+    case "pick" where chance(0.3): return .string(someone().wireText.uppercased())
     case "chosen", "any", "pick", "next", "marks/a", "marks/b", "marks/e\u{301}":
       return chance(0.3) ? .null : uuid
     case "sown": return .integer(Int64.random(in: -128...127, using: &generator))
@@ -160,9 +161,27 @@ struct FragmentSource {
 }
 
 @Suite("Hosts of rows", .paced) struct RowsHostTests {
-  private static func schema() throws -> ScopeSchema {
-    let written = ScopeSchema(of: Plot.self).json.text
-    return try ScopeSchema(JSONValue(parsing: written))
+  /// Returns the schema as a file has it or, with the classes, as they give it.
+  private static func schema(withClasses: Bool = false) throws -> ScopeSchema {
+    let schema = ScopeSchema(of: Plot.self)
+    return withClasses ? schema : try ScopeSchema(JSONValue(parsing: schema.json.text))
+  }
+
+  @Test("A weak reference is kept as all write it, or not at all", arguments: [false, true])
+  func weakReference(withClasses: Bool) throws {
+    let document = Document(
+      schema: try Self.schema(withClasses: withClasses).schema, root: UUID())
+    let crop = UUID()
+    func pick(_ value: JSONValue) -> [ScopeError] {
+      let change = SyncFragment(
+        .change, uuid: document.root.uuid, className: "Plot", properties: ["pick": value])
+      return document.apply([change]).errors.map(\.error)
+    }
+    #expect(pick(.string(crop.wireText.uppercased())) == [])
+    #expect(document.root.properties["pick"] == .string(crop.wireText))
+    #expect(document.checkInvariants() == [])
+    #expect(pick(5).count == 1)
+    #expect(document.root.properties["pick"] == .null)
   }
 
   @Test("A model of an unknown class is kept where any model can be")
@@ -225,7 +244,8 @@ struct FragmentSource {
     var source = FragmentSource(seed: seed)
     let plot = Plot()
     let scope = Scope(name: "Plot", root: plot, ticker: .manual())
-    let document = Document(schema: try Self.schema().schema, root: source.root)
+    let document = Document(
+      schema: try Self.schema(withClasses: seed % 3 == 0).schema, root: source.root)
     let state = [
       SyncFragment(
         .change, uuid: source.root, className: "Plot", properties: document.root.properties)
