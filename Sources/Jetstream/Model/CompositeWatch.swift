@@ -92,12 +92,10 @@ private enum Snapshot {
   }
 
   private static func entries(in value: Any) -> [String: ModelObject]? {
-    if let type = type(of: value) as? any ModelEntries.Type {
-      var entries: [String: ModelObject] = [:]
-      type.table(of: value).forEach { entries[$0] = $1 }
-      return entries
-    }
-    guard let entries = value as? [String: ModelObject], !entries.isEmpty else { return nil }
+    guard let type = type(of: value) as? any ModelEntries.Type, let table = type.table(of: value)
+    else { return nil }
+    var entries: [String: ModelObject] = [:]
+    table.forEach { entries[$0] = $1 }
     return entries
   }
 

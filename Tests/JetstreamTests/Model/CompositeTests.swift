@@ -20,6 +20,8 @@ private final class Person: ModelObject {
   var mixed: (String, Int) { (name, 1) }
   var byName: [String: Person] { [name: self] }
   var set: Set<Person> { [self] }
+  var setOrNone: Set<Person>? { [self] }
+  var familyOrNone: [Person]? { family }
   var keyed: ModelDictionary<String, Person> { ["me": self] }
 }
 
@@ -166,6 +168,68 @@ private final class Person: ModelObject {
       person.name = "x"
     }
     #expect(weakPerson == nil)
+  }
+
+  @Test(
+    "old values that lead back to their own model do not keep it alive", arguments: [false, true])
+  func noCycleOfOldValues(isImmediate: Bool) {
+    weak var weakPerson: Person?
+    do {
+      let person = Person()
+      weakPerson = person
+      func observe<Value>(_ keyPath: KeyPath<Person, Value>) {
+        if isImmediate {
+          person.observeChangeImmediately(keyPath) { _, _ in }
+        } else {
+          person.observeChange(keyPath, isolation: here()) { _, _ in }
+        }
+      }
+      observe(\.byName)
+      observe(\.set)
+      observe(\.keyed)
+      observe(\.familyOrNone)
+      observe(\.setOrNone)
+      person.name = "x"
+    }
+    #expect(weakPerson == nil)
+  }
+
+  @Test("a set, a dictionary or an optional array of models is told with what was in it before")
+  func oldContainers() {
+    let (one, two) = (Person(), Person())
+    final class Team: ModelObject {
+      @Property var members: ModelArray<Person> = []
+      @Property var hasNone = false
+      var set: Set<Person> { Set(members) }
+      var byName: [String: Person] { members.first.map { ["a": $0] } ?? [:] }
+      var array: [Person]? { hasNone ? nil : Array(members) }
+    }
+    let team = Team()
+    let scope = manualScope(team)
+    let names = [ObjectIdentifier(one): "1", ObjectIdentifier(two): "2"]
+    func text(_ persons: some Sequence<Person>) -> String {
+      persons.compactMap { names[ObjectIdentifier($0)] }.sorted().joined()
+    }
+    var told: [String] = []
+    team.observeChange(\.set, isolation: here()) { told.append("set \(text($0))>\(text($1))") }
+    team.observeChange(\.byName, isolation: here()) {
+      told.append("byName \(text($0.values))>\(text($1.values))")
+    }
+    team.observeChange(\.array, isolation: here()) {
+      told.append("array \($0.map(text) ?? "-")>\($1.map(text) ?? "-")")
+    }
+    func log(_ change: () -> Void) -> [String] {
+      told = []
+      change()
+      scope.flush()
+      return told.sorted()
+    }
+    #expect(log { team.members = [one, two] } == ["array >12", "byName >1", "set >12"])
+    // The same set; the array has another order.
+    #expect(log { team.members = [two, one] } == ["array 12>12", "byName 1>2"])
+    #expect(log { team.hasNone = true } == ["array 12>-"])
+    #expect(log { team.members.remove(two) } == ["byName 2>1", "set 12>1"])
+    #expect(log { team.hasNone = false } == ["array ->1"])
   }
 
   @Test("a dictionary or a set of models that a getter makes is told when another model is in it")

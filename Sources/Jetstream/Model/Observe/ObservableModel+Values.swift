@@ -7,8 +7,8 @@ extension ObservableModel {
   /// shape.observeChange(self, \.x) { me, old, new in me.animate(from: old, to: new) }
   /// ```
   ///
-  /// The old value of a computed property does not keep its models alive: a model that has been
-  /// released is reported as nil, or left out of an array. For large collections,
+  /// If a computed property returns a model, or an array, a set or a dictionary of models, the old value does not keep
+  /// them alive: a model that has been released is reported as nil, or left out. For large collections,
   /// ``observeDifference(_:_:isolation:_:)`` costs less.
   @discardableResult
   public func observeChange<Observer: AnyObject, Value>(

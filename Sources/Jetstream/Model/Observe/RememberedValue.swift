@@ -1,15 +1,15 @@
 /// A value as last reported to an observer, kept to be compared with a later one and passed as the
 /// old value.
 ///
-/// Unless `keepsModels` is set, it holds models weakly: the value of a getter may be an ancestor,
-/// which holds the observation.
+/// Unless `keepsModels` is set, it holds models weakly, also those of an array, a set or a dictionary: a getter may
+/// return an ancestor, which holds the observation.
 struct RememberedValue<Value> {
   private struct WeakModel { weak var model: ModelObject? }
 
   private enum Content {
     case value(Value)
     case model(WeakModel)
-    case array([WeakModel])
+    case sequence([WeakModel])
     case entries([(key: String, model: WeakModel)])
   }
 
@@ -20,19 +20,21 @@ struct RememberedValue<Value> {
       content = .value(value)
     } else if let model = value as? ModelObject {
       content = .model(WeakModel(model: model))
-    } else if let type = Value.self as? any ModelSequence.Type {
-      content = .array(type.models(in: value).map { WeakModel(model: $0) })
-    } else if let type = Value.self as? any ModelEntries.Type {
+    } else if let type = Value.self as? any ModelSequence.Type,
+      let models = type.models(in: value)
+    {
+      content = .sequence(models.map { WeakModel(model: $0) })
+    } else if let type = Value.self as? any ModelEntries.Type, let table = type.table(of: value) {
       var entries: [(key: String, model: WeakModel)] = []
-      type.table(of: value).forEach { entries.append(($0, WeakModel(model: $1))) }
+      table.forEach { entries.append(($0, WeakModel(model: $1))) }
       content = .entries(entries)
     } else {
       content = .value(value)
     }
   }
 
-  /// The value. A model that has been released is nil, or left out of an array or a dictionary. Nil altogether if
-  /// the type cannot express that.
+  /// The value. A model that has been released is nil, or left out of an array, a set or a dictionary. Nil altogether
+  /// if the type cannot express that.
   var value: Value? {
     switch content {
     case .value(let value): value
@@ -44,7 +46,7 @@ struct RememberedValue<Value> {
           $0.init(nilLiteral: ()) as? Value
         }
       }
-    case .array(let models):
+    case .sequence(let models):
       (Value.self as? any ModelSequence.Type)?.make(of: models.compactMap(\.model)) as? Value
     case .entries(let entries):
       (Value.self as? any ModelEntries.Type)?.make(of: table(entries)) as? Value
@@ -64,13 +66,16 @@ struct RememberedValue<Value> {
         false
       }
     case .model(let old): old.model != nil && old.model === new as? ModelObject
-    case .array(let old):
+    case .sequence(let old):
       (Value.self as? any ModelSequence.Type).map { type in
-        type.models(in: new).elementsEqual(old) { $0 === $1.model }
+        guard let now = type.models(in: new), now.count == old.count else { return false }
+        if type.isOrdered { return now.elementsEqual(old) { $0 === $1.model } }
+        let known = Set(old.compactMap(\.model))
+        return known.count == old.count && now.allSatisfy(known.contains)
       } ?? false
     case .entries(let old):
       (Value.self as? any ModelEntries.Type).map { type in
-        let now = type.table(of: new)
+        guard let now = type.table(of: new) else { return false }
         return now.count == old.count && now == table(old)
       } ?? false
     }
@@ -90,29 +95,67 @@ struct RememberedValue<Value> {
   private static func isEqual<Known: Equatable>(_ a: Known, _ b: Any) -> Bool { a == b as? Known }
 }
 
-/// A collection of models whose type is not known statically.
+/// An array or a set of models, or none, whose type is not known statically.
 private protocol ModelSequence {
-  static func models(in value: Any) -> [ModelObject]
+  /// True if the order of the models counts.
+  static var isOrdered: Bool { get }
+  /// Returns the models of a value; nil if there is no array and no set.
+  static func models(in value: Any) -> [ModelObject]?
   static func make(of models: [ModelObject]) -> Self
 }
 
-/// A dictionary of models whose types are not known statically.
+/// A dictionary of models, or none, whose types are not known statically.
 protocol ModelEntries {
-  static func table(of value: Any) -> ModelTable
+  /// Returns the entries of a value; nil if there is no dictionary.
+  static func table(of value: Any) -> ModelTable?
   static func make(of table: ModelTable) -> Any?
 }
 
 extension ModelDictionary: ModelEntries {
-  static func table(of value: Any) -> ModelTable { (value as? Self)?.table ?? ModelTable() }
+  static func table(of value: Any) -> ModelTable? { (value as? Self)?.table }
   static func make(of table: ModelTable) -> Any? { value(of: table) }
 }
 
+extension Dictionary: ModelEntries where Key == String, Value: ModelObject {
+  static func table(of value: Any) -> ModelTable? {
+    guard let entries = value as? Self else { return nil }
+    var table = ModelTable()
+    for (key, model) in entries { table[key] = model }
+    return table
+  }
+
+  static func make(of table: ModelTable) -> Any? {
+    var entries: Self = [:]
+    table.forEach { entries[$0] = $1 as? Value }
+    return entries
+  }
+}
+
 extension ModelArray: ModelSequence {
-  static func models(in value: Any) -> [ModelObject] { (value as? Self).map(Array.init) ?? [] }
+  static var isOrdered: Bool { true }
+  static func models(in value: Any) -> [ModelObject]? { (value as? Self).map(Array.init) }
   static func make(of models: [ModelObject]) -> Self { Self(models.compactMap { $0 as? Element }) }
 }
 
 extension Array: ModelSequence where Element: ModelObject {
-  static func models(in value: Any) -> [ModelObject] { value as? Self ?? [] }
+  static var isOrdered: Bool { true }
+  static func models(in value: Any) -> [ModelObject]? { value as? Self }
   static func make(of models: [ModelObject]) -> Self { models.compactMap { $0 as? Element } }
+}
+
+extension Set: ModelSequence where Element: ModelObject {
+  static var isOrdered: Bool { false }
+  static func models(in value: Any) -> [ModelObject]? { (value as? Self).map(Array.init) }
+  static func make(of models: [ModelObject]) -> Self { Set(models.compactMap { $0 as? Element }) }
+}
+
+extension Optional: ModelSequence where Wrapped: ModelSequence {
+  static var isOrdered: Bool { Wrapped.isOrdered }
+  static func models(in value: Any) -> [ModelObject]? { Wrapped.models(in: value) }
+  static func make(of models: [ModelObject]) -> Self { Wrapped.make(of: models) }
+}
+
+extension Optional: ModelEntries where Wrapped: ModelEntries {
+  static func table(of value: Any) -> ModelTable? { Wrapped.table(of: value) }
+  static func make(of table: ModelTable) -> Any? { Wrapped.make(of: table) }
 }
