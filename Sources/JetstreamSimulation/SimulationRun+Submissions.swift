@@ -78,7 +78,7 @@ extension SimulationRun {
     }
   }
 
-  /// Notes the replies among messages of the server.
+  /// Notes the replies among messages of the server, and checks that it sends a client's own change sets as such.
   func noteReplies(in messages: [PlainJSON], on id: Int) {
     guard let link = network.link(id) else { return }
     for message in messages {
@@ -90,8 +90,19 @@ extension SimulationRun {
         if let index = message["index"]?.whole {
           leaves[link.token ?? "", default: []].insert(index)
         }
+      case "ScopeFetchReply":
+        // The client may have another identity now.
+        ownPlaces[link.token ?? ""] = nil
+      case "ScopeSync":
+        let place = message["sequence"]?.whole ?? 0
+        if message["number"] == nil, ownPlaces[link.token ?? ""]?.contains(place) == true {
+          report(.messages, "Client \(link.client) is sent its own set at \(place) as another's")
+        }
       case "ScopeSyncReply" where isBrowser(link): break
       case "ScopeSyncReply":
+        if let place = message["sequence"]?.whole {
+          ownPlaces[link.token ?? "", default: []].insert(place)
+        }
         decide(
           Self.key(link.token ?? "", message["replyTo"]?.whole), by: message["index"]?.whole ?? -1,
           message["fragmentReplies"]?.elements ?? [],

@@ -36,6 +36,9 @@ final class SimulationRun {
   var leaves: [String: Set<Int>] = [:]
   /// The indexes of the messages with which the server has answered them, by the same keys.
   var replies: [String: Int] = [:]
+  /// The places of a client's own change sets in the order, as replies have told them since it fetched the scope, by
+  /// session.
+  var ownPlaces: [String: Set<Int>] = [:]
   private(set) var problems: [SimulationFailure.Problem] = []
   /// The trace; empty unless the run is traced.
   private(set) var trace: [String] = []
@@ -268,7 +271,8 @@ final class SimulationRun {
   /// The types of the messages that are worth reading, as frames contain them.
   private static let words = (
     ofServer: [
-      Array("\"ScopeSyncReply\"".utf8), Array("\"SessionCreateReply\"".utf8),
+      Array("\"ScopeSyncReply\"".utf8), Array("\"ScopeSync\"".utf8),
+      Array("\"SessionCreateReply\"".utf8), Array("\"ScopeFetchReply\"".utf8),
       Array("\"ScopeLeave\"".utf8),
     ],
     ofClients: [Array("\"ScopeSync\"".utf8)]
