@@ -148,7 +148,7 @@ struct BenchConductor {
       histogram.quantile(0.99).map(LatencyText.text) ?? "-"
     }
     let counts =
-      LatencyText.padded(LatencyText.grouped(tally.accepted), 9) + " sets/s"
+      LatencyText.padded(LatencyText.grouped(tally.accepted), 9) + " change sets/s"
       + LatencyText.padded(LatencyText.grouped(tally.deliveries), 11) + " deliveries/s"
     return LatencyText.padded("\(second)", 5) + " s" + counts
       + "   p99 accepted \(slowest(tally.acceptance)), seen \(slowest(tally.sight))"

@@ -35,7 +35,7 @@ enum LogCommand {
 
     diff    prints what is different between two records: + for each model that came, - for each that went, ~ for
             each that changed, with the values before and after
-      --from N          departs from the state after record N
+      --from N          departs from the state after record N, and has to be given
       --to N            leads to the state after record N, also an earlier one (default: the last one)
       --json            as canonical JSON, with whole UUIDs
 

@@ -62,7 +62,8 @@ struct BenchConductorTests {
   func progress() {
     #expect(
       BenchConductor.progress(7, tally(accepted: 1_200, deliveries: 12_000))
-        == "    7 s    1,200 sets/s     12,000 deliveries/s   p99 accepted 1.00 ms, seen 2.00 ms")
+        == "    7 s    1,200 change sets/s     12,000 deliveries/s   p99 accepted 1.00 ms, seen 2.00 ms"
+    )
     #expect(BenchConductor.progress(7, BenchTally()).hasSuffix("p99 accepted -, seen -"))
   }
 
