@@ -22,8 +22,9 @@ enum Command: Equatable {
 
     EDITING is [--edits COUNT] [--seed SEED] [--name NAME] [--pause MS] [--wait] [--tell]
 
-      --file FILE    the catalogue to serve; citm_catalog.json in $JETSTREAM_DATA, or in
-                     ../shared/data, unless given
+      --file FILE    the catalogue to serve or to record; unless given, citm_catalog.json in the folder
+                     $JETSTREAM_DATA, or in the current one. The file is part of the nativejson-benchmark
+                     collection: https://github.com/miloyip/nativejson-benchmark
       --room NAME    serves or joins the catalogue of a room, and can be given several times. Each room has a
                      catalogue of its own and a log of its own, in FOLDER/NAME. All lines of a room then begin
                      with its name, those that are read and those that are printed.
@@ -34,7 +35,7 @@ enum Command: Equatable {
       --edits COUNT  how many random edits to make; none unless given
       --seed SEED    chooses the edits; 1 unless given
       --cut COUNT    how often to cut the own connection while editing; never unless given
-      --name NAME    what to sign with; "server" or "client" with the seed unless given
+      --name NAME    what to sign with; "server", "recorder", or "client" with the seed unless given
       --pause MS     how many milliseconds to wait between edits; as few as possible unless given
       --tell         print "shown NUMBER SECONDS" after each edit, with the time since 1970, and
                      "sealed NUMBER" when the change set of all edits up to this one is pending
@@ -48,7 +49,7 @@ enum Command: Equatable {
       --at SEQUENCE  the change set up to which is replayed; the last one unless given
       --undo         take back one change set after the other, to the first
       --check STEP   open every STEPth sequence number by itself, and compare it with what replaying
-                     all sets one after the other has come to
+                     all change sets one after the other has come to
 
     record imports the catalogue, edits it and writes each change set to the log. Both print
     "canonical BYTES HASH": record of the import and of the end, replay of what it has come to. They
@@ -86,10 +87,11 @@ struct ServeOptions: Equatable {
   var isOnDemand = false
   var editing = EditOptions()
 
-  /// The file to read: the one given, or where the data usually is.
+  /// The file to read: the one given, or the one in the folder of the data, which is the current folder unless named.
   func path(environment: [String: String]) -> String {
     if let file { return file }
-    return (environment["JETSTREAM_DATA"] ?? "../shared/data") + "/citm_catalog.json"
+    let name = "citm_catalog.json"
+    return environment["JETSTREAM_DATA"].map { "\($0)/\(name)" } ?? name
   }
 }
 
@@ -164,7 +166,7 @@ extension Command {
       return
     }
     guard let name = arguments.first else {
-      throw UsageError(message: "say what to do: serve, join, record or replay")
+      throw UsageError(message: "say what to do: serve, join, record, replay or schema")
     }
     var rest = Arguments(arguments.dropFirst())
     switch name {
@@ -231,7 +233,7 @@ extension Command {
       self = .replay(options)
     default:
       throw UsageError(
-        message: "there is no command '\(name)': say serve, join, record or replay")
+        message: "there is no command '\(name)': say serve, join, record, replay or schema")
     }
   }
 }

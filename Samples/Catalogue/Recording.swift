@@ -18,11 +18,12 @@ extension CatalogueCommand {
       }
       try await log.restore(into: scope)
       Console.give(summary(of: scope))
-      log.record(scope, author: options.source.editing.name ?? "recorder", snapshotEvery: 500) {
+      let editing = options.source.editing
+      let name = editing.name ?? "recorder"
+      log.record(scope, author: name, snapshotEvery: 500) {
         Console.fail("\($0)", status: 1)
       }
-      let editing = options.source.editing
-      var editor = RandomEditor(catalogue: catalogue, author: "recorder", seed: editing.seed)
+      var editor = RandomEditor(catalogue: catalogue, author: name, seed: editing.seed)
       for _ in 0..<editing.edits {
         editor.edit()
         scope.flush()

@@ -108,6 +108,15 @@ struct ArgumentTests {
         == .serve(ServeOptions(port: 80, editing: EditOptions(waits: true))))
   }
 
+  @Test("The catalogue is read from the current folder, unless a file or a folder is named")
+  func file() {
+    var options = ServeOptions()
+    #expect(options.path(environment: [:]) == "citm_catalog.json")
+    #expect(options.path(environment: ["JETSTREAM_DATA": "data"]) == "data/citm_catalog.json")
+    options.file = "other.json"
+    #expect(options.path(environment: ["JETSTREAM_DATA": "data"]) == "other.json")
+  }
+
   @Test("Rooms that are named have logs of their own, and lines that begin with their names")
   func rooms() throws {
     guard
@@ -126,8 +135,8 @@ struct ArgumentTests {
   @Test(
     "What is wrong is said",
     arguments: [
-      ([], "say what to do: serve, join, record or replay"),
-      (["sing"], "there is no command 'sing': say serve, join, record or replay"),
+      ([], "say what to do: serve, join, record, replay or schema"),
+      (["sing"], "there is no command 'sing': say serve, join, record, replay or schema"),
       (["join"], "join needs --url"),
       (["join", "--url"], "--url needs a value"),
       (["join", "--url", "h:1"], "--url should begin with ws:// or wss://, not 'h:1'"),

@@ -1,5 +1,8 @@
 import Foundation
+import Jetstream
 import Testing
+
+@testable import catalogue
 
 @Suite(
   "A catalogue and its log, in one process after the other", .serialized, .timeLimit(.minutes(5)))
@@ -31,6 +34,23 @@ struct RecordingTests {
     let traveller = try CatalogueProcess(["replay", "--log", folder.path, "--at", "0"])
     defer { traveller.terminate() }
     #expect(try await traveller.expect("canonical") == imported)
+  }
+
+  @Test("A recorder signs its journal and its change sets with the name that it is given")
+  @MainActor
+  func signs() throws {
+    let (place, data) = try Place.folder(performances: 24)
+    let folder = place.appendingPathComponent("log")
+    defer { try? FileManager.default.removeItem(at: place) }
+    let recorded = try runCatalogue([
+      "record", "--log", folder.path, "--file", data, "--edits", "20", "--name", "ada",
+    ])
+    try #require(recorded.status == 0, "\(recorded.errors)")
+    let log = try LogReader(folder.path)
+    let catalogue = Catalogue()
+    try log.restore(into: Scope(name: "Catalogue", root: catalogue))
+    #expect(catalogue.journals.map(\.author) == ["ada"])
+    #expect(try Set(log.changeSets(in: 1...20).map { $0.1.author }) == ["ada"])
   }
 
   @Test("A log that cannot be locked is replayed, and nothing in its folder changes")
