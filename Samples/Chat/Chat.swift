@@ -11,7 +11,8 @@ struct Chat {
            chat join NAME [ROOM] [--server URL] [--data FOLDER]
 
     The server listens on port 8080 unless told otherwise. URL begins with ws:// or wss://, and the room is hall unless
-    given. Both keep their logs in FOLDER, which is chat-data unless given.
+    given. The server keeps its logs in FOLDER/server, and a client in FOLDER/clients/NAME. FOLDER is chat-data unless
+    given.
     """
 
   static func main() async {
@@ -54,7 +55,7 @@ struct Chat {
         }
         let client = try ChatClient(
           user: words[1], room: words.count == 3 ? words[2] : "hall", server: server,
-          folder: "\(data)/\(words[1])")
+          folder: "\(data)/clients/\(words[1])")
         let terminal = Terminal(client)
         try client.connect()
         await terminal.run()

@@ -89,7 +89,7 @@ struct ChatRulesTests: ChatStage {
     try await ada.expect("1   ", "ada: Tea is one euro")
     await mo.crash()
     // The key of a user is in the user's own folder.
-    let key = try String(contentsOfFile: "\(folder)/mo/key", encoding: .utf8)
+    let key = try String(contentsOfFile: "\(folder)/clients/mo/key", encoding: .utf8)
     let forger = try await Witness(self, as: "mo", key: key, port: port)
     #expect(
       try await forger.post("I, Ada", by: "ada").reasons == ["You can only write in your own name"])

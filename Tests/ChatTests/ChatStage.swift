@@ -46,7 +46,7 @@ extension ChatStage {
 
   /// Returns true if a user's log of the hall contains a text.
   func log(of user: String, contains text: String) throws -> Bool {
-    let log = URL(filePath: "\(folder)/\(user)/room/hall")
+    let log = URL(filePath: "\(folder)/clients/\(user)/room/hall")
     return try FileManager.default.contentsOfDirectory(at: log, includingPropertiesForKeys: nil)
       .contains { String(decoding: try Data(contentsOf: $0), as: UTF8.self).contains(text) }
   }

@@ -58,6 +58,19 @@ struct ChatTests: ChatStage {
     await server.crash()
   }
 
+  @Test("A user called server and the server keep their logs apart in one folder")
+  func separatesFolders() async throws {
+    let port = "\(keptPort())"
+    let client = try join("server", port: port)
+    try client.type("Written offline")
+    try await client.expect("… --:-- server: Written offline")
+    let (server, _) = try await serve(port: port)
+    try await client.expect("server: Written offline", without: "…")
+    await server.crash()
+    try await client.expect("| offline")
+    await client.crash()
+  }
+
   @Test("A client that is killed has its pending message again, and sends it once")
   func survivesKill() async throws {
     let (server, port) = try await serve()
@@ -107,7 +120,7 @@ struct ChatTests: ChatStage {
     let complaint = await client.complaints()
     #expect(complaint.contains("'http://127.0.0.1:1' is no address"), "\(complaint)")
     #expect(await client.exitCode() == 2)
-    #expect(!FileManager.default.fileExists(atPath: "\(folder)/ada"))
+    #expect(!FileManager.default.fileExists(atPath: "\(folder)/clients"))
     let (server, port) = try await serve()
     let other = try TemporaryDirectory()
     let second = try ChatProcess(["serve", "--port", port, "--data", other.path])
