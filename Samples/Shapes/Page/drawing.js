@@ -127,13 +127,17 @@ function showStatus(status, why) {
   $("status").dataset.status = status;
   $("status").lastElementChild.textContent = status;
   $("status").title = why ?? "";
+  if (status !== "denied") return;
+  // Nothing that is changed from here on would reach the server.
+  for (const part of document.querySelectorAll("header, main, #toolbar")) part.inert = true;
+  notify(`The server does not let this page in: ${why}`, true);
 }
 
-function notify(text) {
+function notify(text, stays) {
   clearTimeout(noticeTimer);
   $("notice").textContent = text;
   $("notice").hidden = false;
-  noticeTimer = setTimeout(() => { $("notice").hidden = true; }, 4_000);
+  if (!stays) noticeTimer = setTimeout(() => { $("notice").hidden = true; }, 4_000);
 }
 
 /** A coordinate that the server has written with fewer digits is the same 32-bit number. */
@@ -237,7 +241,7 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === "Escape") event.target.blur();
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || session.isDenied) return;
   const step = STEPS[event.key];
   if (event.key === "Delete" || event.key === "Backspace") {
     removeShape();

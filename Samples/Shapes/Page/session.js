@@ -10,7 +10,7 @@ const LONGEST_PAUSE = 15_000;
 export class Session {
   /**
    * @param {string} url the server, such as ws://127.0.0.1:8080/
-   * @param {object} on what the owner is told: status(word), begin() when a session was granted,
+   * @param {object} on what the owner is told: status(word, why), begin() when a session was granted,
    *   message(message) for each one but pings, in the server's order, and turn() after each frame.
    */
   constructor(url, on) {
@@ -18,6 +18,7 @@ export class Session {
     this.on = on;
     this.socket = null;
     this.failures = 0;
+    this.isDenied = false; // for good: the server would deny us again
     this.forget();
     addEventListener("online", () => this.hurry());
     addEventListener("offline", () => this.lose("the network is gone"));
@@ -56,10 +57,33 @@ export class Session {
 
   closed({ code, reason }) {
     const error = parsed(reason);
+    const why = error.message || reason || `code ${code}`;
     const isForgotten =
       code === 4097 || (code === 4096 && error.type === "session-token-unrecognized");
-    if (isForgotten) this.forget();
-    this.lose(error.message || reason || `code ${code}`, error.retryAfter);
+    if (isForgotten) {
+      this.forget();
+    } else if (code === 4096 && error.type !== "session-establish-timedout") {
+      return this.refused({ ...error, message: why });
+    }
+    this.lose(why, error.retryAfter);
+  }
+
+  /** The server denies us a session: for as long as it says, or for good. */
+  refused({ message, retryAfter }) {
+    if (retryAfter != null) return this.lose(message, retryAfter);
+    if (!this.drop()) return;
+    this.isDenied = true;
+    this.on.status("denied", message);
+  }
+
+  /** Gives the socket up. Returns false if there is none. */
+  drop() {
+    const socket = this.socket;
+    if (!socket) return false;
+    this.socket = null;
+    this.isReady = false;
+    socket.close();
+    return true;
   }
 
   /**
@@ -69,11 +93,7 @@ export class Session {
    *   keeps its clients apart, which all have been told the same.
    */
   lose(why, retryAfter) {
-    const socket = this.socket;
-    if (!socket) return;
-    this.socket = null;
-    this.isReady = false;
-    socket.close();
+    if (!this.drop()) return;
     const longest = Math.min(FIRST_PAUSE * 2 ** this.failures, LONGEST_PAUSE);
     const own = longest * (0.5 + 0.5 * Math.random());
     const wanted = retryAfter > 0 ? 1_000 * retryAfter * (1 + 0.1 * Math.random()) : 0;
@@ -86,7 +106,7 @@ export class Session {
 
   /** Does not wait for the end of a pause. */
   hurry() {
-    if (this.socket) return;
+    if (this.socket || this.isDenied) return;
     this.failures = 0;
     this.open();
   }
@@ -134,7 +154,7 @@ export class Session {
   }
 
   begin({ sessionToken, error }) {
-    if (error) return this.lose(error.message, error.retryAfter);
+    if (error) return this.refused(error);
     this.token = sessionToken;
     this.becomeReady();
     this.on.begin();
