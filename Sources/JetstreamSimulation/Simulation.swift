@@ -19,7 +19,7 @@ import Jetstream
 ///
 /// ```swift
 /// for seed in 0..<1000 as Range<UInt64> {
-///   let simulation = Simulation(seed: seed, world: .drawing, configuration: .rough)
+///   let simulation = Simulation(seed: seed, world: .workshop, configuration: .rough)
 ///   if let failure = simulation.run().failure {
 ///     print(simulation.shrink(failure))
 ///   }

@@ -3,15 +3,15 @@ extension Scope {
   /// which a loop begins, in order.
   ///
   /// ```swift
-  /// for await changeSet in scope.changeSets { try await log.append(changeSet) }
+  /// for await changeSet in scope.changeSets { print(changeSet.fragments.count) }
   /// ```
   ///
   /// None is lost: those that a slow loop has not taken yet wait in a queue without a bound, in
-  /// memory. The loop ends when the scope is gone, after the last set, or at once when its task is
+  /// memory. The loop ends when the scope is gone, after the last change set, or at once when its task is
   /// cancelled; leaving it ends the observation. The sequence does not keep the scope alive, and each
   /// iterator has a queue of its own.
   ///
-  /// The loop has to run in the scope's isolation domain; the sets themselves are Sendable.
+  /// The loop has to run in the scope's isolation domain; the change sets themselves are Sendable.
   public var changeSets: some AsyncSequence<ChangeSet, Never> { ChangeSetSequence(scope: self) }
 }
 

@@ -3,10 +3,11 @@ import Foundation
 /// A named state in a log.
 ///
 /// ```swift
-/// try log.mark("Before the review", author: "Ada")
-/// try await log.sync()
-/// for revision in try log.revisions() { print(revision.sequence, revision.label) }
-/// if let last = try log.revisions(limit: 1).first { try log.restore(into: then, at: last.sequence) }
+/// try await log.mark("Before the review", author: "Ada")
+/// for revision in try log.reader.revisions() { print(revision.sequence, revision.label) }
+/// if let last = try log.reader.revisions(limit: 1).first {
+///   try log.reader.restore(into: then, at: last.sequence)
+/// }
 /// ```
 ///
 /// A revision names a state; it does not keep it. If ``LogConfiguration/history`` drops old records, the state of

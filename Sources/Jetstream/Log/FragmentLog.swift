@@ -6,7 +6,7 @@ import Synchronization
 /// ```swift
 /// let log = try FragmentLog(path)
 /// try await log.restore(into: scope)
-/// log.record(scope) { error in show(error) }
+/// log.record(scope) { error in print(error) }
 /// ```
 ///
 /// Each change set is one line of JSON that people can read. Recording does not wait for the disk; ``sync()`` returns when

@@ -39,7 +39,14 @@ extension ObservableModel {
   /// ticker:
   ///
   /// ```swift
-  /// observeChange(self, \.title, isolation: scope.ticker.isolation) { note in note.edited = .now }
+  /// final class Note: ModelObject {
+  ///   @Property var title = ""
+  ///   @Property var edited: Date?
+  ///
+  ///   func dateEdits(in scope: Scope) {
+  ///     observeChange(self, \.title, isolation: scope.ticker.isolation) { note in note.edited = .now }
+  ///   }
+  /// }
   /// ```
   @discardableResult
   public func observeChange<Observer: AnyObject>(

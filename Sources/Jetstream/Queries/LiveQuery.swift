@@ -3,7 +3,7 @@ import Observation
 /// The rows of a query, kept up to date.
 ///
 /// ```swift
-/// let open = scope.query(Task.self).filter { !$0.isDone }.sorted(by: \.due).live()
+/// let open = scope.query(Todo.self).filter { !$0.isDone }.sorted(by: \.due).live()
 /// open.observe(self) { me, update in me.list.apply(update) }
 /// ```
 ///

@@ -4,8 +4,8 @@ import Observation
 /// The rows of a query in sections, kept up to date.
 ///
 /// ```swift
-/// let tasks = scope.query(Task.self).sorted(by: \.title).sections(by: \.project?.name).live()
-/// for section in tasks.sections { print(section.key ?? "none", section.map(\.title)) }
+/// let todos = scope.query(Todo.self).sorted(by: \.title).sections(by: \.project?.name).live()
+/// for section in todos.sections { print(section.key ?? "none", section.map(\.title)) }
 /// ```
 ///
 /// A section has the rows of equal key; there is none without rows. Everything else is as in

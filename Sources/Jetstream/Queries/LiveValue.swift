@@ -3,7 +3,7 @@ import Observation
 /// One value that is made of the rows of a query, kept up to date.
 ///
 /// ```swift
-/// let open = scope.query(Task.self).filter { !$0.isDone }
+/// let open = scope.query(Todo.self).filter { !$0.isDone }
 /// let total = open.sum(of: \.minutes)
 /// total.observe(self) { me, minutes in me.label.text = "\(minutes) minutes to go" }
 /// ```

@@ -3,7 +3,7 @@ import Foundation
 /// A description of models in a scope or in a collection, filtered and sorted.
 ///
 /// ```swift
-/// let open = scope.query(Task.self)
+/// let open = scope.query(Todo.self)
 ///   .filter { !$0.isDone && $0.priority > 1 }
 ///   .sorted(by: \.due, order: .reverse).then(by: \.title)
 ///   .live()

@@ -6,9 +6,9 @@ extension Client {
   ///
   /// ```swift
   /// let client = Client(url: "wss://example.org/sync")
-  /// try client.fetch(canvas, log: FragmentLog(path))  // Shows what it showed last time.
-  /// Task { try await client.connect() }             // Sends what was changed meanwhile.
-  /// try await client.waitForDownload(of: canvas)    // Optional: returns once the scope is up to date.
+  /// try client.fetch(scope, log: FragmentLog(path))  // Shows what it showed last time.
+  /// Task { try await client.connect() }              // Sends what was changed meanwhile.
+  /// try await client.waitForDownload(of: scope)      // Optional: returns once the scope is up to date.
   /// ```
   ///
   /// Reads the log before it returns, and waits for nothing else: the scope can be used at once, whatever the server
@@ -19,7 +19,7 @@ extension Client {
   /// An app can give a scope content of its own when it is synced for the first time:
   ///
   /// ```swift
-  /// try client.fetch(canvas, log: log) { root.title = "Untitled" }
+  /// try client.fetch(scope, log: log) { canvas.title = "Untitled" }
   /// ```
   ///
   /// The client calls `initial` if the log has nothing of the scope yet. The changes are visible at once. The server
@@ -29,7 +29,7 @@ extension Client {
   /// To keep everything that the scope contains before its first fetch:
   ///
   /// ```swift
-  /// try client.fetch(canvas, log: log, keepingContent: true)
+  /// try client.fetch(scope, log: log, keepingContent: true)
   /// ```
   ///
   /// If the log has nothing of the scope yet, the content becomes one pending change set, as if the app had just written

@@ -1,8 +1,8 @@
 /// The mode in which a scope is synced: when local changes are sent, and when remote changes are applied.
 ///
 /// ```swift
-/// try client.setMode(.manual, of: canvas)     // Nothing is sent or applied.
-/// try await client.sync(canvas)               // Both sides are equal.
+/// try client.setMode(.manual, of: scope)  // Nothing is sent or applied.
+/// try await client.sync(scope)            // Both sides are equal.
 /// ```
 ///
 /// In every mode local changes are visible at once, and pending until they are confirmed. A server of version 1 of

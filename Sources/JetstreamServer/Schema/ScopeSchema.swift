@@ -13,7 +13,7 @@ import Jetstream
 ///
 /// ```swift
 /// let text = try String(contentsOfFile: "board.json", encoding: .utf8)
-/// server.host("board", schema: try ScopeSchema(JSONValue(parsing: text)))
+/// server.host("board", schema: try ScopeSchema(JSONValue(parsing: text.utf8)))
 /// ```
 ///
 /// A schema has the names and types of the synced properties, their defaults, which of them are counters or have a rule for

@@ -1,0 +1,7 @@
+import JetstreamWebSocket
+
+func run() async throws {
+  do {
+    // listing
+  }
+}

@@ -1,0 +1,6 @@
+import Foundation
+import Jetstream
+
+final class Listing: ModelObject {
+  // listing
+}
