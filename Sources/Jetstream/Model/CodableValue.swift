@@ -18,6 +18,24 @@ import Foundation
 /// property rejects JSON for which `init(from:)` throws. `encode(to:)` must not throw, a `Decimal` must
 /// be a number, and arrays and objects must not nest more than 240 levels deep: each of these traps.
 ///
+/// Equal values must encode alike in every process, since replicas compare what is encoded. Only the keys of objects are
+/// sorted. A `Set` within the value, and a `Dictionary` whose keys are neither texts, integers nor
+/// `CodingKeyRepresentable`, are encoded as arrays in an order that differs between processes: the replicas of a scope
+/// would never become equal. Write `encode(to:)` for such a type, and encode a sorted array:
+///
+/// ```swift
+/// struct Filter: CodableValue {
+///   var tags: Set<String> = []
+///
+///   func encode(to encoder: any Encoder) throws {
+///     var container = encoder.container(keyedBy: CodingKeys.self)
+///     try container.encode(tags.sorted(), forKey: .tags)
+///   }
+///
+///   private enum CodingKeys: CodingKey { case tags }
+/// }
+/// ```
+///
 /// Two values are the same if they are equal and have the same encoding. A value that is not equal
 /// to itself, because it contains a not-a-number, is compared by its encoding only.
 ///
