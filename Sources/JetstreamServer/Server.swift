@@ -21,7 +21,8 @@ import JetstreamWebSocket
 public final class Server {
   /// Fires with a sentence for each event that may interest an operator.
   public let onDiagnostic = Signal<Diagnostic>()
-  /// Fires when a session has ended: its client stayed away too long, or the server stopped.
+  /// Fires when a session has ended: its client stayed away too long, could not keep up or exceeded a limit, its credentials
+  /// have expired, the app has ended it, or the server has stopped.
   public let onSessionEnd = Signal<SessionInfo>()
 
   /// Returns the principal for which a client asks for a session; nil for a guest. Unless this is set, all clients are

@@ -44,8 +44,9 @@ public struct PropertyOptions: Sendable, Hashable {
   }
 
   /// Sends the property at most once per `interval`: of two change sets that carry it, the second
-  /// is made no earlier than `interval` after the first. The last value is always delivered.
-  /// Observers are not delayed.
+  /// is made no earlier than `interval` after the first, except by ``Scope/modify(_:author:_:)``,
+  /// ``Scope/flush()`` and what calls them, such as syncing, waiting for an upload, leaving and undoing.
+  /// The last value is always delivered. Observers are not delayed.
   ///
   /// Use it for values that change often and of which only the latest matters. Not possible for a
   /// property that holds models, since other changes depend on it.

@@ -25,7 +25,8 @@ public final class Client: Observable {
   /// Fires with a scope when its server reports another history than the one that the client knows: the server was
   /// restored from an old copy, or has begun anew. ``historyLoss`` decides what happens to the pending change sets.
   public let onHistoryLoss = Signal<Scope>()
-  /// Fires with a description of each message that the client skipped and each connection that failed.
+  /// Fires with a description of each event that an app may want in its log: a message that was skipped, a connection or a
+  /// session that failed, a scope that was refused, repaired or is no longer synced, a log that cannot be written.
   public let onDiagnostic = Signal<Diagnostic>()
 
   /// True while there is a session, also while its connection is lost.

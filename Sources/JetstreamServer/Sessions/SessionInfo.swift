@@ -5,10 +5,10 @@ import JetstreamWebSocket
 /// A client's session, as the app sees it.
 public struct SessionInfo: Sendable, Hashable {
   /// The token with which the client resumes the session. Keep it secret: a client that knows it can take over the
-  /// session.
+  /// session of a guest, and that of a principal if it has credentials of the same principal.
   public var token: String { box.fields.token }
-  /// The headers and query parameters of the connection whose names begin with `x-jetstream-`. The keys are the names
-  /// without that prefix, in lower case for headers.
+  /// The headers and query parameters whose names begin with `x-jetstream-`, of the same connection as ``request``. The
+  /// keys are the names without that prefix, in lower case for headers.
   public var connectionParams: [String: String] { box.fields.connectionParams }
   /// The parameters that the client sent when it created the session.
   public var params: JSONValue { box.fields.params }
@@ -19,6 +19,9 @@ public struct SessionInfo: Sendable, Hashable {
   public var client: UUID? { box.fields.client }
   /// The HTTP request that opened the connection on which the client created the session, with its headers and remote
   /// address, behind proxies that are trusted; nil for a connection that is not an HTTP upgrade.
+  ///
+  /// When a client resumes its session, ``Server/authenticate`` is passed the request and the ``connectionParams`` of the
+  /// new connection. The session itself keeps those with which it was created: only ``principal`` is replaced.
   public var request: HTTPRequest? { box.fields.request }
   /// The principal for which the session acts, which ``Server/authenticate`` has returned; nil for a guest, and before it
   /// has returned.
