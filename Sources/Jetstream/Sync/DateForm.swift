@@ -78,7 +78,8 @@ extension _PropertyType {
   fileprivate var holdsDates: Bool {
     switch self {
     case .date: true
-    case .optional(let wrapped), .array(let wrapped), .dictionary(let wrapped): wrapped.holdsDates
+    case .optional(let wrapped), .array(let wrapped), .set(let wrapped), .dictionary(let wrapped):
+      wrapped.holdsDates
     default: false
     }
   }

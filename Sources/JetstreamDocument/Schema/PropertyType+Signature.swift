@@ -31,9 +31,10 @@ extension _PropertyType {
       text.hasPrefix(prefix)
         ? _PropertyType(signature: String(text.dropFirst(prefix.count))) : nil
     }
+    /// A name may contain spaces, as that of a generic type with several parameters does.
     func named(_ prefix: String) -> String? {
       let name = text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : ""
-      return name.isEmpty || name.contains(" ") ? nil : name
+      return name.isEmpty || name.hasPrefix(" ") ? nil : name
     }
     if let simple = Self.simple[text] {
       self = simple

@@ -32,6 +32,24 @@ struct FieldRuleSchemaTests: SchemaSuite {
     #expect(written.json.text.contains(#""length":[0,3]"#))
   }
 
+  @Test("A type whose name has spaces is read again, as that of a generic type")
+  func genericType() throws {
+    struct Pair<First: Codable & Equatable & Sendable, Second: Codable & Equatable & Sendable>:
+      CodableValue
+    {
+      var first: First
+      var second: Second
+    }
+    final class Mixer: ModelObject {
+      @Property var levels = Pair(first: 1, second: "x")
+      @Property var more: [Pair<Int, String>] = []
+    }
+    let written = ScopeSchema(of: Mixer.self)
+    #expect(written.json.text.contains(#""type":"value Pair<Int, String>""#))
+    let read = try ScopeSchema(JSONValue(parsing: written.json.text))
+    #expect(read.json.text == written.json.text)
+  }
+
   @Test("A schema without rules is written and read as before")
   func without() throws {
     let schema = try ScopeSchema(text(#""type":"Int","default":0"#))

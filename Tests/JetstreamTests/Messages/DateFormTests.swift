@@ -9,6 +9,7 @@ struct DateFormTests {
     @Property var start = Date(timeIntervalSince1970: 0)
     @Property var end: Date?
     @Property var reminders: [Date] = []
+    @Property var holidays: Set<Date> = []
     @Property var length = 0.0
   }
 
@@ -19,12 +20,13 @@ struct DateFormTests {
       .change, uuid: UUID(), className: "Meeting",
       properties: [
         "start": .double(1_420_070_400.123), "end": .null, "reminders": [.integer(10)],
-        "length": .double(10),
+        "holidays": [.integer(20)], "length": .double(10),
       ])
     let sent = DateForm.iso8601.applied(to: fragment, in: scope)
     #expect(sent.properties["start"] == "2015-01-01T00:00:00.123Z")
     #expect(sent.properties["end"] == .null)
     #expect(sent.properties["reminders"] == ["1970-01-01T00:00:10.000Z"])
+    #expect(sent.properties["holidays"] == ["1970-01-01T00:00:20.000Z"])
     #expect(sent.properties["length"] == .double(10))
     #expect(DateForm.seconds.applied(to: fragment, in: scope) == fragment)
     let read = try #require(Date._decode(sent.properties["start"]!))
