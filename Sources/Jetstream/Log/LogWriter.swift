@@ -29,7 +29,7 @@ struct LogWriter {
   /// The number of bytes of `unsynced` that have been written.
   private var writtenBytes = 0
   /// The number of bytes of all lines that the writer has taken over.
-  private var takenBytes = 0
+  private(set) var takenBytes = 0
   /// The last record that is on stable storage.
   private(set) var synced: Int
   /// The last record that has been written.

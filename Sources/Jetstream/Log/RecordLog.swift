@@ -57,8 +57,8 @@ package final class RecordLog: Sendable {
     var bytesBeforeRest: Int?
     /// True if the next commit must sync.
     var wantsSync = false
-    /// The total number of bytes of all appended lines.
-    var appendedBytes = 0
+    /// The total number of bytes of all appended lines, from the first one that the writer has taken over.
+    var appendedBytes: Int
     /// The position at which the next commit must end the segment; nil if it need not.
     var rollMark: LogWriter.Mark?
     /// The error of the last commit; nil if it succeeded.
@@ -130,7 +130,9 @@ package final class RecordLog: Sendable {
     lockFile = opened.lockFile
     let last = opened.writer.last
     writer = Mutex(opened.writer)
-    state = Mutex(State(next: last + 1, written: last, synced: last))
+    state = Mutex(
+      State(
+        next: last + 1, written: last, synced: last, appendedBytes: opened.writer.takenBytes))
     mark = Mutex(opened.mark)
     changeMark { _ in }
   }

@@ -169,6 +169,29 @@ struct LogLossTests {
     }
   }
 
+  @Test("A snapshot under load after an accepted loss ends the segment behind a whole record")
+  func snapshotAfterLoss() throws {
+    let (files, ends) = try closedLog()
+    let disk = SimulatedDisk()
+    disk.files = files
+    disk.files[name]!.removeLast(files[name]!.count - ends[4])
+    let (queue, snapshots, box) = (ManualLogQueue(), ManualLogQueue(), ResultBox())
+    let log = try RecordLog(
+      disk, configuration: .init(acceptsLoss: true), queue: queue, snapshotQueue: snapshots,
+      afterLoss: RecordContent(.note, payload(99)))
+    for number in 6...8 { try log.append(.note, payload(number)) }
+    log.snapshot(
+      at: log.lastSequence, standingFor: [.note], state: { [RecordContent(.state, payload(8))] },
+      then: { box.put($0) })
+    try log.append(.note, payload(9))
+    while queue.step() || snapshots.step() {}
+    #expect(throws: Never.self) { try #require(box.result).get() }
+    #expect(try LogReader(disk).verify().isWhole)
+    #expect(numbers(try LogReader(disk).all()) == [1, 2, 3, 4, 99, 6, 7, 8, 9])
+    disk.crash()
+    #expect(try SimulatedLog(disk).log.lastSequence == 9)
+  }
+
   @Test("What is written while the end is looked at is not missed")
   func readingBeside() throws {
     let disk = SimulatedDisk()
