@@ -12,7 +12,11 @@ extension RecordLog {
     }.get()
   }
 
-  func close(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
+  /// - Parameter hasFailed: true if an attempt has failed meanwhile although everything is durable. That may be one
+  ///   which was under way before, so closing makes another one, but no third.
+  func close(
+    again hasFailed: Bool = false, then done: @escaping @Sendable (Result<Void, LogError>) -> Void
+  ) {
     let phase = state.withLock { state in
       defer { state.phase = max(state.phase, .closing) }
       return state.phase
@@ -25,19 +29,25 @@ extension RecordLog {
         return done(result)
       }
       // Runs after all queued segments and snapshots: no file is touched once the lock is released.
-      self.queue.run { self.stop(then: done) }
+      self.queue.run { self.stop(afterFailure: hasFailed, then: done) }
     }
   }
 
   /// Ends writing, unless an earlier call of ``close()`` has done so. If one has failed, records may have been appended
   /// since: then closing begins anew.
-  private func stop(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
+  private func stop(
+    afterFailure hasFailed: Bool, then done: @escaping @Sendable (Result<Void, LogError>) -> Void
+  ) {
     // After a failure, the name of a segment may not be on stable storage, although all records are. And the commit
     // that ends a segment for a snapshot may be about to come into the queue.
-    let isReady = state.withLock {
-      $0.phase == .closing && $0.synced == $0.next - 1 && $0.failure == nil && $0.rollMark == nil
+    let (isReady, failure) = state.withLock {
+      ($0.phase == .closing && $0.synced == $0.next - 1 && $0.rollMark == nil, $0.failure)
     }
-    if !isReady { return close(then: done) }
+    if isReady, hasFailed, let failure {
+      reopen()
+      return done(.failure(failure))
+    }
+    if !isReady || failure != nil { return close(again: failure != nil, then: done) }
     // The last sync, and with it the last check, may have been long ago.
     do throws(LogError) {
       try checkPlace()

@@ -188,6 +188,49 @@ struct LogFaultTests {
     #expect(numbers(try LogReader(disk).all()) == Array(1...4))
   }
 
+  /// Closes a log; fails if that does not end.
+  private func close(_ log: SimulatedLog) throws {
+    let box = ResultBox()
+    log.log.close { box.put($0) }
+    for _ in 0..<100 where box.result == nil {
+      log.queue.step()
+      log.snapshots.drain()
+    }
+    try #require(box.result, "The log does not close.").get()
+  }
+
+  @Test("Closing a log that is not in its place ends with that, although everything is durable")
+  func closeAway() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    try log.write(1...3)
+    disk.isAway = true
+    let moved = LogError.moved(path: "simulated")
+    #expect(throws: moved) { try log.snapshot() }
+    #expect(throws: moved) { try close(log) }
+    disk.isAway = false
+    try close(log)
+    #expect(numbers(try LogReader(disk).all()) == [1, 2, 3])
+  }
+
+  @Test("Closing a log whose next segment cannot be made ends with that, and can be tried again")
+  func closeFullSegment() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk, .init(segmentBytes: 300))
+    try log.write(1...3)
+    disk.inject(Array(repeating: .open(EMFILE), count: 1000))
+    try log.log.append(.note, payload(4))
+    log.queue.drain()
+    let full = LogError.file(LogFileError(.open, LogNames.newSegment, code: EMFILE))
+    for _ in 0..<2 { #expect(throws: full) { try close(log) } }
+    #expect(log.log.durableSequence == 4)
+    disk.clearFaults()
+    try log.write(5...5)
+    try close(log)
+    disk.crash()
+    #expect(numbers(try LogReader(disk).all()) == Array(1...5))
+  }
+
   @Test("Opening fails with what the file system says, and leaves the log to others")
   func opening() throws {
     let disk = SimulatedDisk()
