@@ -4,9 +4,9 @@ public enum LogError: Error, Sendable, Hashable {
   case damaged(LogDamage)
   /// The log in this directory is open for writing already, in this process or another one.
   case inUse(path: String)
-  /// The log is not in this directory any more: the directory, or the segment that is written to, was renamed, removed
-  /// or replaced while the log was open. Nothing that is not durable yet becomes so, until both are back in
-  /// their place; the next attempt looks.
+  /// The log is not in this directory any more: the directory, the segment that is written to, or the file `lock` was
+  /// renamed, removed or replaced while the log was open. Nothing that is not durable yet becomes so, until all are
+  /// back in their place; the next attempt looks.
   case moved(path: String)
   /// The file system reported an error. While writing, all records that are not durable stay in
   /// memory, in order, and the next attempt begins with them. Do not append them again.
@@ -67,8 +67,8 @@ extension LogError: CustomStringConvertible {
     case .damaged(let damage): "The log is damaged: \(damage)."
     case .inUse(let directory): "The log in \(directory) is open for writing already."
     case .moved(let directory):
-      "The log in \(directory) is not there any more: the directory or its last segment was renamed, removed or "
-        + "replaced while the log was open."
+      "The log in \(directory) is not there any more: the directory, its last segment or its lock file was renamed, "
+        + "removed or replaced while the log was open."
     case .file(let error): "The file system failed: \(error)."
     case .notKept(let sequence, let kept?):
       "Record \(sequence) is not in the log, which has \(kept.lowerBound) to \(kept.upperBound)."

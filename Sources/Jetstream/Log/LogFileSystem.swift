@@ -41,9 +41,9 @@ package protocol LogDirectory: Sendable {
   /// directory; false after the file or the directory was renamed, removed or replaced, so that the
   /// next process would not find what is written to the file.
   ///
-  /// A log calls this after each sync, before it reports records as durable, and before it opens a
-  /// file again that it has closed. The default implementation returns true, which is correct for
-  /// storage that no other program can change.
+  /// A log calls this after each sync, before it reports records as durable; before it opens a file
+  /// again that it has closed; and for its lock file before each write. The default implementation
+  /// returns true, which is correct for storage that no other program can change.
   func isInPlace(_ file: LogFileIdentity?, _ name: String) throws(LogFileError) -> Bool
 }
 

@@ -7,8 +7,8 @@ import Foundation
 /// sync moves the border between the two; it covers bytes that no longer change, so lines can be
 /// written while it runs. While `isRolling`, a new segment is due but not ready, and lines still go
 /// to the old one. After a failure the writer `isUncertain`: the next write puts all unsynced lines
-/// into a segment of their own. In each state the segment may be found to be missing, `isAway`:
-/// nothing is written until it is back in place.
+/// into a segment of their own. In each state the segment or the lock file may be found to be
+/// missing, `isAway`: nothing is written until both are back in place.
 ///
 /// In the normal state, and while everything is on stable storage, the segment can be put to rest:
 /// its file is closed. The next line to be written opens it again. If the file is not the one that
@@ -16,6 +16,8 @@ import Foundation
 struct LogWriter {
   private let directory: any LogDirectory
   private let segmentBytes: Int
+  /// The identity of the lock file.
+  private let lock: LogFileIdentity?
   /// The header of the current segment.
   private(set) var header: SegmentHeader
   private var file: SegmentFile
@@ -39,8 +41,8 @@ struct LogWriter {
   /// True after a sync, or the renaming of a segment, has failed: it is unknown which of the lines
   /// written since the last sync are on stable storage.
   private(set) var isUncertain = false
-  /// True from when the segment is found renamed, removed or replaced until it is back in place.
-  /// Nothing is written meanwhile.
+  /// True from when the segment or the lock file is found renamed, removed or replaced until both
+  /// are back in place. Nothing is written meanwhile.
   private(set) var isAway = false
   /// True while a new segment is due, and after an attempt to make it failed.
   private var isRolling = false
@@ -48,9 +50,10 @@ struct LogWriter {
   /// Continues in a segment whose first `bytes` bytes, up to record `last`, are on stable storage.
   init(
     _ directory: any LogDirectory, _ file: any LogFile, _ header: SegmentHeader, bytes: Int,
-    last: Int, segmentBytes: Int
+    last: Int, segmentBytes: Int, lock: LogFileIdentity?
   ) {
     self.directory = directory
+    self.lock = lock
     self.file = .open(file)
     self.header = header
     self.segmentBytes = segmentBytes
@@ -61,11 +64,14 @@ struct LogWriter {
   }
 
   /// Makes the first segment of a new log.
-  init(new log: UUID, _ directory: any LogDirectory, segmentBytes: Int) throws(LogFileError) {
+  init(
+    new log: UUID, _ directory: any LogDirectory, segmentBytes: Int, lock: LogFileIdentity?
+  ) throws(LogFileError) {
     let segment = try NewSegment(SegmentHeader(log: log, first: 1, after: nil), in: directory)
     let file = try NewSegment.open(segment.giveName(in: directory), in: directory)
     self.init(
-      directory, file, segment.header, bytes: segment.size, last: 0, segmentBytes: segmentBytes)
+      directory, file, segment.header, bytes: segment.size, last: 0, segmentBytes: segmentBytes,
+      lock: lock)
   }
 
   /// True while all lines that the writer has taken over are on stable storage.
@@ -105,11 +111,14 @@ struct LogWriter {
   var isFull: Bool { isRolling || syncedBytes + writtenBytes >= segmentBytes }
 
   /// Writes the lines that have not been written. A part that an earlier, failed call has written
-  /// is overwritten with the same bytes. Writes nothing if the segment was at rest and is missing;
-  /// it `isAway` then.
+  /// is overwritten with the same bytes. Writes nothing if the lock file is missing, or the segment
+  /// was at rest and is; the writer `isAway` then.
   mutating func write() throws(LogFileError) {
     if isUncertain { return try writeAgain() }
-    guard writtenBytes < unsynced.count, let file = try openFile() else { return }
+    guard writtenBytes < unsynced.count else { return }
+    // Without its file, the lock keeps no other process from writing at the same place.
+    guard try directory.isInPlace(lock, LogNames.lock) else { return isAway = true }
+    guard let file = try openFile() else { return }
     try write(to: file, at: syncedBytes, from: writtenBytes)
     writtenBytes = unsynced.count
     written = last
@@ -134,14 +143,19 @@ struct LogWriter {
     fileprivate let directory: any LogDirectory
     fileprivate let name: String
     fileprivate let file: any LogFile
+    fileprivate let lock: LogFileIdentity?
     fileprivate let bytes: Int
     fileprivate let last: Int
 
     /// Syncs the file. Blocks for as long as the disk takes.
     func perform() throws(LogFileError) { try file.syncFully() }
 
-    /// Returns true if the file is in place, where the next process will look for it.
-    func isInPlace() throws(LogFileError) -> Bool { try directory.isInPlace(file.identity(), name) }
+    /// Returns true if the file and the lock file are in place, where the next process will look for
+    /// them.
+    func isInPlace() throws(LogFileError) -> Bool {
+      guard try directory.isInPlace(lock, LogNames.lock) else { return false }
+      return try directory.isInPlace(file.identity(), name)
+    }
   }
 
   /// A position behind a record, as the number of bytes of lines taken over until then.
@@ -159,7 +173,8 @@ struct LogWriter {
       (bytes, last) = (mark.bytes - (takenBytes - unsynced.count), mark.last)
     }
     guard bytes > 0 else { return nil }
-    return Sync(directory: directory, name: name, file: file, bytes: bytes, last: last)
+    return Sync(
+      directory: directory, name: name, file: file, lock: lock, bytes: bytes, last: last)
   }
 
   mutating func endSync(_ sync: Sync) {
@@ -177,20 +192,22 @@ struct LogWriter {
   /// sync are written again, including those written during it.
   mutating func fail() { isUncertain = true }
 
-  // MARK: The place of the segment
+  // MARK: The place of the log
 
-  /// Checks that the segment is in place, where the next process will look for it.
+  /// Checks that the segment and the lock file are in place, where the next process will look for
+  /// them.
   mutating func checkPlace() throws(LogFileError) -> Bool {
     // Stays true if the check throws.
     isAway = true
     if let successor, try directory.isInPlace(successor.identity(), name) {
       file = .open(successor)
     }
+    guard try directory.isInPlace(lock, LogNames.lock) else { return false }
     isAway = try !directory.isInPlace(file.identity(), name)
     return !isAway
   }
 
-  /// Notes that the segment was not in place after a sync.
+  /// Notes that the segment or the lock file was not in place after a sync.
   mutating func leave() { isAway = true }
 
   /// The name of the segment.

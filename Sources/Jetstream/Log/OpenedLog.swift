@@ -38,6 +38,7 @@ struct OpenedLog {
     lockFile = lock
     var isOpen = false
     defer { if !isOpen { lock.close() } }
+    let lockIdentity = try reading { () throws(LogFileError) in try lock.identity() }
     let mark = LogMark(directory)
     let files = try LogFiles(directory)
     if let loss = files.missingSegments(mark) {
@@ -78,7 +79,8 @@ struct OpenedLog {
         && mark?.wasClosed(behind: end.last, oldestSnapshot: files.snapshots.first) == true
       let start = isDurable ? nil : try Self.offset(behind: end.synced, directory, header)
       writer = try reading { () throws(LogFileError) in
-        try Self.resume(directory, header, end, rewritingFrom: start, configuration)
+        try Self.resume(
+          directory, header, end, rewritingFrom: start, configuration, lock: lockIdentity)
       }
     } else {
       report.isNew = true
@@ -86,12 +88,15 @@ struct OpenedLog {
       // The mark may name a snapshot that is lost with everything else.
       oldestSnapshot = nil
       writer = try reading { () throws(LogFileError) in
-        try LogWriter(new: UUID(), directory, segmentBytes: configuration.segmentBytes)
+        try LogWriter(
+          new: UUID(), directory, segmentBytes: configuration.segmentBytes, lock: lockIdentity)
       }
     }
     if !report.losses.isEmpty {
       // In this order: if the process ends in between, the next opening finds the losses again.
       if let afterLoss { try append(afterLoss) }
+      // The lock file was removed meanwhile.
+      guard writer.isSynced else { throw .moved(path: directory.name) }
       try forgetLosses()
     }
     // Many logs are only read after this.
@@ -211,7 +216,7 @@ struct OpenedLog {
   ///   - A temporary file that comes back is removed by the next opening.
   private static func resume(
     _ directory: any LogDirectory, _ header: SegmentHeader, _ end: End,
-    rewritingFrom start: Int?, _ configuration: LogConfiguration
+    rewritingFrom start: Int?, _ configuration: LogConfiguration, lock: LogFileIdentity?
   ) throws(LogFileError) -> LogWriter {
     for name in [LogNames.newSegment, LogNames.newSnapshot] {
       do throws(LogFileError) {
@@ -235,6 +240,6 @@ struct OpenedLog {
     }
     return LogWriter(
       directory, file, header, bytes: end.offset, last: end.last,
-      segmentBytes: configuration.segmentBytes)
+      segmentBytes: configuration.segmentBytes, lock: lock)
   }
 }

@@ -131,9 +131,10 @@ extension RecordLog {
     writer.withLock { $0.endSync(sync) }
   }
 
-  /// Checks that the segment is in place, where the next process will look for it.
+  /// Checks that the segment and the lock file are in place, where the next process will look for
+  /// them.
   ///
-  /// - Throws: ``LogError/moved(path:)`` if it is not, and ``LogError/file(_:)`` if the check fails.
+  /// - Throws: ``LogError/moved(path:)`` if one is not, and ``LogError/file(_:)`` if the check fails.
   func checkPlace() throws(LogError) {
     let isInPlace = try reading { () throws(LogFileError) in
       try writer.withLock { writer throws(LogFileError) in try writer.checkPlace() }

@@ -15,6 +15,7 @@ struct LogPlaceTests {
 
   enum Change: CaseIterable {
     case renamedDirectory, removedDirectory, anotherDirectory, renamedSegment, removedSegment, copy
+    case removedLock
   }
 
   private func make(_ change: Change) throws {
@@ -30,6 +31,7 @@ struct LogPlaceTests {
       try files.copyItem(atPath: segment, toPath: segment + "-new")
       try files.removeItem(atPath: segment)
       try files.moveItem(atPath: segment + "-new", toPath: segment)
+    case .removedLock: try files.removeItem(atPath: path + "/" + LogNames.lock)
     }
   }
 
@@ -59,8 +61,24 @@ struct LogPlaceTests {
     await #expect(throws: LogError.moved(path: path)) { try await log.close() }
     #expect(
       "\(LogError.moved(path: path))"
-        == "The log in \(path) is not there any more: the directory or its last segment was "
-        + "renamed, removed or replaced while the log was open.")
+        == "The log in \(path) is not there any more: the directory, its last segment or its lock "
+        + "file was renamed, removed or replaced while the log was open.")
+  }
+
+  @Test("What a second process writes after the lock was removed is not overwritten")
+  func secondWriter() async throws {
+    let log = try RecordLog(path)
+    for number in 1...5 { try await log.append(.note, payload(number)).durable() }
+    try make(.removedLock)
+    let second = try RecordLog(path)
+    for number in 6...8 { try await second.append(.note, payload(number)).durable() }
+    let receipt = try log.append(.note, payload(99))
+    log.writeNow()
+    #expect(throws: LogError.self) { try log.writeAll() }
+    await #expect(throws: LogError.moved(path: path)) { try await receipt.durable() }
+    await #expect(throws: LogError.moved(path: path)) { try await log.close() }
+    try await second.close()
+    #expect(numbers(try LogReader(path).all()) == Array(1...8))
   }
 
   @Test("A directory that comes back has all that was appended meanwhile")
