@@ -28,8 +28,11 @@ package enum LogNames {
     return String(repeating: "0", count: max(12 - digits.count, 0)) + digits
   }
 
+  /// Returns the number in a name; nil if it has more than 18 digits, as no number of a line has.
   private static func number(in name: String, after prefix: String) -> Int? {
     guard name.hasPrefix(prefix), name.hasSuffix(".jsonl") else { return nil }
-    return Int(name.dropFirst(prefix.count).dropLast(6))
+    let digits = name.dropFirst(prefix.count).dropLast(6)
+    guard digits.utf8.count <= 18, let number = Int(digits), number >= 0 else { return nil }
+    return number
   }
 }

@@ -268,6 +268,29 @@ struct LogDamageTests {
     }
   }
 
+  @Test(
+    "A name with a number that no record has is not one of the log",
+    arguments: [
+      "snapshot-9223372036854775807", "log-9223372036854775807", "log--9223372036854775808",
+    ]
+  )
+  func hugeNumber(name: String) throws {
+    let name = name + ".jsonl"
+    let disk = SimulatedDisk()
+    disk.files = [name: Array("x".utf8)]
+    #expect(try LogReader(disk).firstSequence() == nil)
+    #expect(try LogReader(disk).verify().isWhole)
+    let log = try SimulatedLog(disk)
+    #expect(log.log.opening.isNew)
+    try log.write(1...3)
+    try log.close()
+    #expect(try LogReader(disk).verify().isWhole)
+    // With the content of a segment it is one that was renamed.
+    disk.files[name] = disk.files[LogNames.segment(1)]
+    #expect(try LogReader(disk).verify().damage.map(\.file) == [name])
+    #expect(throws: LogError.self) { try SimulatedLog(disk) }
+  }
+
   /// A set as a drag gives it.
   private static func changeSet(_ number: Int) -> [UInt8] {
     var bytes: [UInt8] = []
