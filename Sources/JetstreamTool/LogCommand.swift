@@ -82,8 +82,8 @@ enum LogCommand {
     }
   }
 
-  /// Returns the name of a segment or snapshot that is a pipe, a socket or a device; nil if there is none. To open a pipe
-  /// that no process writes takes forever.
+  /// Returns the name of a segment or snapshot that is a pipe, a socket or a device; nil if there is none. No lines can
+  /// be read from these.
   private static func nameOfPipe(in directory: String) -> String? {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.sorted().first { name in

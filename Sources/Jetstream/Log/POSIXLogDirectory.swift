@@ -69,7 +69,8 @@ package struct POSIXLogDirectory: LogDirectory {
   package func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
     let flags =
       switch access {
-      case .reading: O_RDONLY
+      // Does not wait for a process that writes to it if the file is a pipe.
+      case .reading: O_RDONLY | O_NONBLOCK
       case .writing: O_RDWR
       case .creating: O_RDWR | O_CREAT | O_TRUNC
       }

@@ -116,6 +116,16 @@ struct LogToolTests {
     #expect(result.status == 3 && result.errors.contains(name), "\(result)")
   }
 
+  @Test("A pipe that is no file of the log is ignored, and not waited for")
+  func otherPipe() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    try #require(mkfifo("\(directory.path)/x", 0o600) == 0)
+    let result = try run("log", "verify", directory.path)
+    #expect(result.status == 0 && result.lines.last == "ok", "\(result)")
+    try await FragmentLog(directory.path).close()
+  }
+
   @Test("It goes on with what comes")
   func follow() async throws {
     let directory = try TemporaryDirectory()
