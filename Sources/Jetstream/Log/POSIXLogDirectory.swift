@@ -33,35 +33,56 @@ package struct POSIXLogDirectory: LogDirectory {
     _ = try list()
   }
 
-  /// Creates a directory behind those above it, each one durable in its parent before the next.
-  private static func create(_ path: String) throws(LogFileError) {
-    if mkdir(path, 0o777) == 0 { return try syncDirectory(at: path + "/..") }
-    let code = errno
-    if code == EEXIST { return }
-    let parent = (path as NSString).deletingLastPathComponent
-    guard code == ENOENT, !parent.isEmpty, parent != path else {
-      throw LogFileError(.open, path, code: code)
+  /// Creates a directory behind those above it, each one durable in its parent before anything is in it.
+  ///
+  /// So a directory that has something in it is durable, and costs no sync. The name of an empty one is synced again:
+  /// the attempt that made it may have ended before that.
+  static func create(
+    _ path: String, syncing sync: (String) throws(LogFileError) -> Void = syncDirectory
+  ) throws(LogFileError) {
+    var isThere = true
+    do throws(LogFileError) {
+      if try !POSIXLogDirectory(unchecked: path).list(atMost: 1).isEmpty { return }
+    } catch {
+      // One that may not be read may still have directories below it.
+      if [EACCES, EPERM].contains(error.code) { return }
+      guard error.code == ENOENT else { throw LogFileError(.open, path, code: error.code) }
+      isThere = false
     }
-    try create(parent)
-    if mkdir(path, 0o777) == 0 { return try syncDirectory(at: path + "/..") }
-    if errno != EEXIST { throw LogFileError(.open, path, code: errno) }
+    if !isThere {
+      let parent = (path as NSString).deletingLastPathComponent
+      if !parent.isEmpty, parent != path { try create(parent, syncing: sync) }
+      guard mkdir(path, 0o777) == 0 || errno == EEXIST else {
+        throw LogFileError(.open, path, code: errno)
+      }
+    }
+    do throws(LogFileError) {
+      try sync(path + "/..")
+    } catch {
+      // A parent that may not be read cannot be synced. What is below it was made by another user, or by hand.
+      guard isThere, [EACCES, EPERM].contains(error.code) else { throw error }
+    }
   }
 
   /// Returns the names of all files.
-  package func list() throws(LogFileError) -> [String] {
+  package func list() throws(LogFileError) -> [String] { try list(atMost: .max) }
+
+  private func list(atMost limit: Int) throws(LogFileError) -> [String] {
     guard let stream = opendir(path) else { throw LogFileError(.list, path, code: errno) }
     defer { closedir(stream) }
     var names: [String] = []
-    while true {
+    while names.count < limit {
       errno = 0
-      guard let entry = readdir(stream) else { break }
+      guard let entry = readdir(stream) else {
+        if errno == 0 { break }
+        throw LogFileError(.list, path, code: errno)
+      }
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         // The name is a tuple of characters with a zero behind the last one.
         pointer.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
       }
       if name != ".", name != ".." { names.append(name) }
     }
-    guard errno == 0 else { throw LogFileError(.list, path, code: errno) }
     return names
   }
 
@@ -92,7 +113,7 @@ package struct POSIXLogDirectory: LogDirectory {
   }
 
   /// Syncs the directory itself.
-  package func sync() throws(LogFileError) { try Self.syncDirectory(at: path) }
+  package func sync() throws(LogFileError) { try Self.syncDirectory(path) }
 
   /// Locks the file with `flock`, which belongs to the open file, so that a second attempt by this
   /// process is refused too. On a network file system where the lock belongs to the process,
@@ -142,7 +163,7 @@ package struct POSIXLogDirectory: LogDirectory {
     return POSIXLogFile(file, descriptor)
   }
 
-  private static func syncDirectory(at path: String) throws(LogFileError) {
+  private static func syncDirectory(_ path: String) throws(LogFileError) {
     let directory = try POSIXLogDirectory(unchecked: path).openFile(".", O_RDONLY | O_DIRECTORY)
     try again { () throws(LogFileError) in
       guard fsync(directory.descriptor) == 0 else { throw LogFileError(.sync, path, code: errno) }

@@ -159,6 +159,34 @@ struct LogPlaceTests {
     #expect(numbers(try LogReader(disk).all()) == Array(1...8))
   }
 
+  @Test("A folder that was made, but is not durable in the one above it, is so before it is used")
+  func unsyncedFolder() throws {
+    var synced: [String] = []
+    var isFailing = true
+    func make(_ path: String) throws {
+      try POSIXLogDirectory.create(path) { path throws(LogFileError) in
+        if isFailing { throw LogFileError(.sync, path, code: EIO) }
+        synced.append(path)
+      }
+    }
+    #expect(files.createFile(atPath: folder.path + "/other", contents: nil))
+    for place in [path, path + "/a/b"] {
+      #expect(throws: LogFileError.self) { try make(place) }
+    }
+    isFailing = false
+    let deep = path + "/a/b"
+    try make(deep)
+    #expect(synced == [path + "/..", path + "/a/..", deep + "/.."])
+    // One that was made by others, or whose attempt has ended, is empty.
+    try make(deep)
+    #expect(synced.count == 4 && synced.last == deep + "/..")
+    #expect(files.createFile(atPath: deep + "/lock", contents: nil))
+    try make(deep)
+    #expect(synced.count == 4)
+    try make(path + "/a/c")
+    #expect(synced.count == 5 && synced.last == path + "/a/c/..")
+  }
+
   @Test("Not more waits in memory than may")
   func backlog() throws {
     let disk = SimulatedDisk()
