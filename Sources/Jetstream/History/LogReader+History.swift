@@ -15,8 +15,10 @@ extension LogReader {
   /// there is no log yet, the scope is left as it is. While another process writes the log, the state may be one that
   /// is not durable yet.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``; ``LogError/notKept(sequence:kept:)``
-  ///   if the other process removes what is just being read. What was applied until then stays.
+  /// - Throws: ``LogError/notKept(sequence:kept:)`` if the log has not come as far as record `sequence`, does not keep
+  ///   the state at it, or if the other process removes what is just being read; ``LogError/damaged(_:)``,
+  ///   ``LogError/unreadable(sequence:problem:)``, ``LogError/newerVersion(file:version:)`` or ``LogError/file(_:)``.
+  ///   The scope keeps what was applied until then.
   @discardableResult
   public func restore(
     into scope: Scope, at sequence: Int? = nil
@@ -26,10 +28,8 @@ extension LogReader {
       ? replayClient(into: scope, upTo: sequence) : replay(into: scope, upTo: sequence)
     if let sequence, result.sequence != sequence {
       let first = try firstSequence() ?? 1
-      throw .unreadable(
-        sequence: sequence,
-        problem: result.sequence < first
-          ? "the log has no records" : "the log has records \(first) to \(result.sequence)")
+      throw .notKept(
+        sequence: sequence, kept: result.sequence < first ? nil : first...result.sequence)
     }
     return result
   }
@@ -43,7 +43,7 @@ extension LogReader {
   ///   - to: the sequence of the record with the new state, which may be the smaller one.
   ///   - scratch: a scope with a root of the log's class, which is used to build the states. It has the state of
   ///     `to` afterwards.
-  /// - Throws: as ``restore(into:at:)`` does.
+  /// - Throws: as ``restore(into:at:)`` does; ``LogError/notKept(sequence:kept:)`` if one of the two is not kept.
   public func difference(
     from: Int, to: Int, using scratch: Scope
   ) throws(LogError) -> ChangeSet {

@@ -56,7 +56,7 @@ extension LogReader {
   }
 
   /// The reason why no state at a record, or at the end of the log, can be read.
-  private func missingState(at sequence: Int?) throws(LogError) -> LogError {
+  func missingState(at sequence: Int?) throws(LogError) -> LogError {
     let files = try LogFiles(directory)
     // Those that are there are damaged: this says what is wrong with the newest one.
     for number in files.snapshots.reversed() where number <= sequence ?? .max {

@@ -8,7 +8,7 @@ extension LogReader {
       if snapshot.isOfClient { throw .ofClient(snapshot.sequence) }
       try result.apply(snapshot, to: scope)
     } else if let last {
-      throw .unreadable(sequence: last, problem: "no snapshot below it is kept")
+      throw try missingState(at: last)
     } else {
       try checkBeginning()
     }

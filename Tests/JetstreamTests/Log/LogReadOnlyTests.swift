@@ -48,8 +48,11 @@ struct LogReadOnlyTests {
       #expect(try reader.restore(into: scope, at: sequence).sequence == sequence)
       #expect(page.title == "\(sequence)")
     }
-    #expect(throws: LogError.unreadable(sequence: 6, problem: "the log has records 1 to 5")) {
+    #expect(throws: LogError.notKept(sequence: 6, kept: 1...5)) {
       try reader.restore(into: scope, at: 6)
+    }
+    #expect(throws: LogError.notKept(sequence: -1, kept: 0...5)) {
+      try reader.restore(into: scope, at: -1)
     }
   }
 
@@ -109,8 +112,23 @@ struct LogReadOnlyTests {
     #expect(throws: LogError.damaged(missing)) {
       try LogReader(folder.path).restore(into: scope)
     }
-    #expect(throws: LogError.unreadable(sequence: 3, problem: "no snapshot below it is kept")) {
+    #expect(throws: LogError.damaged(LogDamage(missingSnapshot: 0, readable: 1...5))) {
       try LogReader(folder.path).restore(into: scope, at: 3)
+    }
+  }
+
+  @Test("A state that is not kept any more is an error that names those that are")
+  func notKept() async throws {
+    let scope = try await makeLog()
+    let log = try FragmentLog(folder.path, configuration: .init(history: .nothing))
+    try await log.snapshot(of: scope)
+    try await log.close()
+    let then = Scope(name: "Page", root: Page(), ticker: .manual())
+    #expect(throws: LogError.notKept(sequence: 3, kept: 5...5)) {
+      try LogReader(folder.path).restore(into: then, at: 3)
+    }
+    #expect(throws: LogError.notKept(sequence: 3, kept: 5...5)) {
+      try LogReader(folder.path).difference(from: 3, to: 5, using: then)
     }
   }
 
@@ -120,6 +138,7 @@ struct LogReadOnlyTests {
     let empty = try LogReader(folder.path)
     #expect(try empty.firstSequence() == nil)
     #expect(try empty.restore(into: scope).sequence == 0)
+    #expect(throws: LogError.self) { try empty.restore(into: scope, at: 1) }
     #expect(try empty.changeSets(in: 1...9).isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     let path = folder.path + "/nowhere"
