@@ -69,7 +69,7 @@ extension LogReader {
     var result: [(sequence: Int, changeSet: ChangeSet)] = []
     let first = max(range.lowerBound, try firstSequence() ?? 1)
     var cursor = try read(from: first)
-    while let record = try cursor.next(), record.sequence <= range.upperBound {
+    while cursor.sequence <= range.upperBound, let record = try cursor.next() {
       if record.kind == .set { result.append((record.sequence, try ChangeSet(record))) }
     }
     return result

@@ -132,6 +132,22 @@ struct LogReadOnlyTests {
     }
   }
 
+  @Test("Change sets in front of a damaged record can be read")
+  func changeSetsBeforeDamage() throws {
+    let disk = SimulatedDisk()
+    let simulated = try SimulatedLog(disk)
+    let log = FragmentLog(simulated.log)
+    for _ in 1...6 { try log.append(ChangeSet(fragments: [], bases: [:])) }
+    simulated.drain()
+    let bytes = try #require(disk.files[LogNames.segment(1)])
+    let ends = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
+    disk.flip(LogNames.segment(1), at: ends[4] - 5, mask: 1)
+    let reader = LogReader(disk)
+    #expect(try reader.changeSets(in: 1...3).map(\.sequence) == [1, 2, 3])
+    #expect(try reader.changeSets(in: 3...3).map(\.sequence) == [3])
+    #expect(throws: LogError.self) { try reader.changeSets(in: 1...4) }
+  }
+
   @Test("Nothing is made where no log is")
   func nothing() throws {
     let scope = Scope(name: "Page", root: Page(), ticker: .manual())
