@@ -238,6 +238,26 @@ struct UndoClientLogTests {
     }
   }
 
+  @Test(
+    "A change set that was not answered fragment by fragment counts as rejected",
+    arguments: [[FragmentReply(error: .rejected("unreadable"))], [FragmentReply()], []])
+  func otherCount(of replies: [FragmentReply]) async throws {
+    var two = set("mine", 2)
+    let shape = SyncFragment(.add, uuid: UUID(), className: "Shape", properties: ["x": 1])
+    two = two.with([two.fragments[0], shape], undo: two.undo)
+    try await append(
+      .named(client: client, root: roots[2]), .base(base(2)), .made(number: 1, two))
+    #expect(try restored().canUndo)
+    let decided = ReplicaRecord.Decided(number: 1, replies: replies)
+    try await append(.decided(decided))
+    try await log.records.close()
+    #expect(try !restored().canUndo)
+    let reader = try LogReader(directory.path)
+    #expect(try reader.writes(to: "name", of: roots[2]).isEmpty)
+    #expect(try reader.writes(to: "x", of: shape.uuid).isEmpty)
+    let then = Scope(name: "Then", root: Canvas(), ticker: .manual())
+    try reader.restore(into: then)
+    #expect((then.root as? Canvas)?.name == nil)
   }
 
   @Test("Change sets name the root as it is called now, whatever it was called")
