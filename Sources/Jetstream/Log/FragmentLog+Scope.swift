@@ -32,8 +32,10 @@ extension FragmentLog {
   /// Cost: reading and applying the snapshot and the change sets after it. Writing the first
   /// snapshot does not block the thread.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
-  ///   Changes that were applied before the error are kept.
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)``,
+  ///   ``LogError/newerVersion(file:version:)`` or ``LogError/file(_:)``. Changes that were applied before the error
+  ///   are kept. If the log is new, also what ``snapshot(of:)`` throws, and ``LogError/backlog(bytes:)`` or
+  ///   ``LogError/tooLong(bytes:)`` for change sets that the scope has made meanwhile.
   @discardableResult
   public func restore(into scope: Scope) async throws(LogError) -> LogRestoration {
     let restored = try restoreWhatIsThere(into: scope)
@@ -118,8 +120,12 @@ extension FragmentLog {
   /// Writes a snapshot of the scope, and removes what the configuration does not ask to keep.
   ///
   /// Everything that the scope has changed so far must have been appended, as ``record(_:author:date:snapshotEvery:onFailure:)``
-  /// does; changes that are still being collected become a set first. The state is copied here, in
-  /// O(models), and written elsewhere.
+  /// does; changes that are still being collected become a change set first. The state is copied here, in
+  /// O(n) for n models, and written elsewhere.
+  ///
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``; ``LogError/damaged(_:)`` or
+  ///   ``LogError/newerVersion(file:version:)`` if records that the snapshot has to keep cannot be read;
+  ///   ``LogError/closed``. The log is as it was then.
   public func snapshot(of scope: Scope) async throws(LogError) {
     claim(.app)
     Self.sealEverything(in: scope)
