@@ -339,6 +339,25 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     await task.value
   }
 
+  @Test("A task that yields until something happens lets the loop's other work have its turn")
+  func yields() async throws {
+    let (loop, steps) = (loop, steps)
+    let task = Task.detached(executorPreference: loop.tasks) {
+      steps.note("begins")
+      // It ends as well if it keeps the loop to itself.
+      for _ in 0..<100_000 where !steps.all.contains("other work") { await Task.yield() }
+      steps.note("goes on")
+    }
+    try await wait { poller.wakes > 0 }
+    loop.turn()
+    #expect(noted == ["begins"])
+    loop.execute { steps.note("other work") }
+    loop.turn()
+    #expect(poller.state.withLock { $0.limit } == .zero)
+    #expect(noted == ["begins", "other work", "goes on"])
+    await task.value
+  }
+
   /// An actor on a loop.
   private actor Resident {
     private let loop: EventLoop

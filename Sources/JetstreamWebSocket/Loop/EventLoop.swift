@@ -25,6 +25,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   /// The largest number of bytes of one read.
   static let readSize = 64 << 10
+  /// The largest number of times in a turn that the loop runs the jobs which those before them have enqueued.
+  private static let mostRounds = 64
 
   private enum Work: Sendable {
     case step(@Sendable () -> Void)
@@ -133,7 +135,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   // MARK: Actors and tasks
 
-  /// Runs a job of an actor: in this turn, if it comes from the loop's thread.
+  /// Runs a job of an actor: in this turn, if it comes from the loop's thread and few have followed each other.
   public func enqueue(_ job: consuming ExecutorJob) { enqueue(UnownedJob(job), ofTask: false) }
 
   private func enqueue(_ job: UnownedJob, ofTask: Bool) {
@@ -261,7 +263,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
       case .job(let job, let ofTask): run(job, ofTask: ofTask)
       }
     }
-    while !jobs.isEmpty {
+    // A task that yields until something happens comes back at once, again and again: the sockets, and what it waits
+    // for, have their turn in between.
+    var rounds = 0
+    while !jobs.isEmpty, rounds < Self.mostRounds {
+      rounds += 1
       let now = jobs
       jobs = []
       for (job, ofTask) in now { run(job, ofTask: ofTask) }
