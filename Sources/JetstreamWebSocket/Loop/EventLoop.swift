@@ -91,7 +91,16 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     #else
     self.init(poller: EpollPoller())
     #endif
-    let thread = Thread { while true { self.turn() } }
+    let thread = Thread {
+      while true {
+        #if canImport(ObjectiveC)
+        // The thread has no pool of its own: objects that are to be released later would be kept for ever.
+        autoreleasepool { self.turn() }
+        #else
+        self.turn()
+        #endif
+      }
+    }
     thread.name = "jetstream.loop.\(number)"
     thread.qualityOfService = .userInitiated
     thread.start()
