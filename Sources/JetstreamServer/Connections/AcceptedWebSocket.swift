@@ -87,7 +87,17 @@ final class ForeignWebSocket: ServerConnection {
 
   var taskExecutor: (any TaskExecutor)? { nil }
 
-  func send(_ frame: ServerText) throws { try socket.send(text: frame.bytes) }
+  /// Sends a frame. A connection that is being closed takes none, and ends by itself: dropping it would take the reason
+  /// for the close from the client.
+  func send(_ frame: ServerText) throws {
+    if isClosing.load(ordering: .relaxed) { return }
+    do {
+      try socket.send(text: frame.bytes)
+    } catch {
+      // The close may have begun on another thread meanwhile.
+      if !isClosing.load(ordering: .relaxed) { throw error }
+    }
+  }
 
   var bufferedBytes: Int { 0 }
 

@@ -34,6 +34,7 @@ struct AcceptedWebSocketTests {
   }
 
   private let canvas = Canvas()
+  private let scope: Scope
   private let server: Server
   private let notes = Notes()
 
@@ -46,7 +47,8 @@ struct AcceptedWebSocketTests {
 
   init() {
     server = Server()
-    server.host(Scope(name: "Canvas", root: canvas))
+    scope = Scope(name: "Canvas", root: canvas)
+    server.host(scope)
     server.onDiagnostic.listen { [notes] in
       notes.diagnostics.append("\($0)")
       if $0.level >= .warning { notes.warnings += 1 }
@@ -136,6 +138,34 @@ struct AcceptedWebSocketTests {
     #expect(server.connectionCount == 0)
   }
 
+  @Test(
+    "While a refused connection is being closed, changes of its scope neither reach nor drop it",
+    arguments: [WebSocketCloseCode.messageTooBig, .unsupportedData])
+  func closesInPeace(code: WebSocketCloseCode) async throws {
+    let refused: WebSocketMessage =
+      code == .unsupportedData
+      ? .binary([1, 2, 3]) : .text(String(repeating: " ", count: 17 << 20))
+    let other = try await Participant(Client(transport: server.makeTransport()))
+    let socket = PatientSocket()
+    let serving = Task {
+      await server.accept(socket, for: HTTPRequest(method: "GET", target: "/"))
+    }
+    socket.take(.text(#"{"type":"SessionCreate","index":0,"version":"0.1.0"}"#))
+    socket.take(.text(#"{"type":"ScopeFetch","index":1,"name":"Canvas"}"#))
+    try await wait { socket.record.sent.contains { $0.contains("ScopeState") } }
+    socket.take(refused)
+    try await wait { !socket.record.closes.isEmpty }
+    canvas.name = "changed meanwhile"
+    scope.flush()
+    await other.observe(other.canvas, until: { $0.name == "changed meanwhile" })
+    #expect(socket.record.closes == [code])
+    #expect(socket.record.aborts == 0 && socket.record.late == 0)
+    socket.end()
+    await serving.value
+    #expect(socket.record.aborts == 0 && server.connectionCount == 1)
+    await server.stop()
+  }
+
   @Test("Pages of foreign origins are refused, and nothing that they send is handled")
   func origin() async {
     let hello = #"{"type":"SessionCreate","index":0,"version":"0.2.0","params":{},"protocol":2}"#
@@ -216,5 +246,47 @@ struct AcceptedWebSocketTests {
     }
 
     func abort() { closed.continuation.finish() }
+  }
+
+  /// A connection whose other end takes its time to answer a close.
+  private final class PatientSocket: AcceptedWebSocket {
+    struct Record: Sendable {
+      var sent: [String] = []
+      var closes: [WebSocketCloseCode] = []
+      /// The number of messages that were sent behind the close.
+      var late = 0
+      var aborts = 0
+    }
+
+    private let messages = AsyncStream<WebSocketMessage>.makeStream()
+    private let state = Mutex(Record())
+
+    var record: Record { state.withLock { $0 } }
+
+    /// Takes a message from the other end.
+    func take(_ message: WebSocketMessage) { messages.continuation.yield(message) }
+
+    /// Ends the connection.
+    func end() { messages.continuation.finish() }
+
+    func receive() async throws -> [WebSocketMessage]? {
+      for await message in messages.stream { return [message] }
+      return nil
+    }
+
+    func send(text: [UInt8]) throws {
+      let isClosing = state.withLock { state in
+        if !state.closes.isEmpty { state.late += 1 }
+        state.sent.append(String(decoding: text, as: UTF8.self))
+        return !state.closes.isEmpty
+      }
+      if isClosing { throw WebSocketError.closed }
+    }
+
+    func close(code: WebSocketCloseCode, reason: String) {
+      state.withLock { $0.closes.append(code) }
+    }
+
+    func abort() { state.withLock { $0.aborts += 1 } }
   }
 }
