@@ -7,9 +7,9 @@ protocol HTTPServerDelegate: AnyObject, Sendable {
   func decide(on request: HTTPRequest) async -> UpgradeDecision
   /// False if connections are closed behind a response, since too many are open.
   var keepsAlive: Bool { get }
-  /// Takes over the upgraded connection of a socket and serves it to its end. Returns false when the listener has
-  /// stopped.
-  func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) -> Bool
+  /// Takes over the upgraded connection of a socket and serves it to its end, unless the listener has stopped: then
+  /// ``HTTPServerConnection/stop(_:)`` closes it.
+  func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest)
   /// Notes that the WebSocket of a socket is being closed: the socket only waits for its peer.
   func noteClosing(of socket: Int)
 }
@@ -200,17 +200,18 @@ final class HTTPServerConnection: TransportHandler {
     let webSocket = WebSocketConnection(
       role: .server, transport: transport, configuration: configuration.connection,
       subprotocol: subprotocol, onClosing: { [server, id] in server.noteClosing(of: id) })
+    let response = ServerHandshake.response(accept: accept, subprotocol: subprotocol)
     let leftover: ArraySlice<UInt8>? = state.withLock { state in
       if case .closed = state.phase { return nil }
+      // First: a stop on another thread sends its close frame as soon as it finds the WebSocket.
+      transport.enqueue(EncodedFrame(head: response, payload: []))
       state.phase = .upgraded(webSocket)
       defer { state.leftover = [] }
       return state.leftover
     }
     guard let leftover else { return }
-    let response = ServerHandshake.response(accept: accept, subprotocol: subprotocol)
-    transport.enqueue(EncodedFrame(head: response, payload: []))
     transport.loop.execute { webSocket.start(with: leftover) }
-    if !server.adopt(webSocket, of: id, request: request) { webSocket.abort() }
+    server.adopt(webSocket, of: id, request: request)
   }
 
   // MARK: Time

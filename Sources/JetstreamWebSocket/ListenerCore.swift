@@ -191,17 +191,16 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
     return state.withLock { $0.waiting.count <= most / 2 }
   }
 
-  func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) -> Bool {
+  func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) {
     let isStopped = state.withLock { state in
       state.waiting.remove(socket)
       return state.isStopped
     }
-    guard !isStopped else { return false }
+    if isStopped { return }
     Task {
       await handlers.connection(connection, request)
       await connection.close()
     }
-    return true
   }
 
   func noteClosing(of socket: Int) {

@@ -27,9 +27,7 @@ private final class LargePage: HTTPServerDelegate {
     return HTTPResponse(status: 200, body: [UInt8](repeating: 1, count: Self.size))
   }
   func decide(on request: HTTPRequest) async -> UpgradeDecision { .accept }
-  func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) -> Bool {
-    false
-  }
+  func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) {}
   func noteClosing(of socket: Int) {}
 }
 

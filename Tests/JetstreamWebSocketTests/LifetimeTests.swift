@@ -3,6 +3,10 @@ import Testing
 
 @testable import JetstreamWebSocket
 
+#if !JETSTREAM_TSAN
+import Synchronization
+#endif
+
 @Suite(.live, .timeLimit(.minutes(5))) struct LifetimeTests {
   /// A handler that reports how each connection ended.
   private func reporting() -> (Reports<WebSocketError?>, WebSocketListener.ConnectionHandler) {
@@ -101,6 +105,48 @@ import Testing
       if case .connectFailed = error as? WebSocketError { true } else { false }
     }
     await listener.stop()
+  }
+
+  /// A listener that decides on a handshake when the test says so.
+  private final class Gatekeeper: HTTPServerDelegate {
+    let asked = Reports(of: Bool.self)
+    let mayAnswer = Atomic(false)
+
+    var configuration: WebSocketListener.Configuration { .init(handshakeTimeout: .seconds(120)) }
+    var keepsAlive: Bool { true }
+
+    func respond(to request: HTTPRequest) async -> HTTPResponse { .text("page") }
+    func decide(on request: HTTPRequest) async -> UpgradeDecision {
+      asked.add(true)
+      while !mayAnswer.load(ordering: .acquiring) {}
+      return .accept
+    }
+    func adopt(_ connection: WebSocketConnection, of socket: Int, request: HTTPRequest) {}
+    func noteClosing(of socket: Int) {}
+  }
+
+  @Test("A stop in the middle of a handshake drops the client, or closes behind the response")
+  func stopsWithinHandshake() async throws {
+    let listening = try RawServer()
+    for round in 0..<400 {
+      let client = try RawSocket(port: listening.port)
+      let accepted = await blocking { Platform.acceptConnection(on: listening.descriptor) }
+      let gatekeeper = Gatekeeper()
+      let connection = HTTPServerConnection(
+        id: 1, transport: SocketTransport(descriptor: accepted, loop: .next()),
+        addresses: (nil, nil), server: gatekeeper)
+      connection.start()
+      client.send(RawSocket.upgrade)
+      _ = await gatekeeper.asked.next()
+      gatekeeper.mayAnswer.store(true, ordering: .releasing)
+      // A moment that is another one in each round.
+      for _ in 0..<(round * 20) { _ = gatekeeper.mayAnswer.load(ordering: .relaxed) }
+      connection.stop(WebSocketCloseStatus(code: .goingAway))
+      let head = await client.readHead()
+      guard !head.isEmpty else { continue }
+      #expect(head.hasPrefix("HTTP/1.1 101 "), "round \(round)")
+      #expect(await client.readExactly(4) == [0x88, 2, 3, 0xE9], "round \(round)")
+    }
   }
 
   @Test func aPortIsBoundOnceAndReusedAtOnce() async throws {
