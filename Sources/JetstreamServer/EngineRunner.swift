@@ -115,17 +115,17 @@ final class EngineRunner {
     }
   }
 
-  /// Drops the connections for which the most bytes wait, if too many wait on all of them.
+  /// Drops the connections for which the most bytes wait, in either direction, if too many wait on all of them.
   ///
-  /// Connections are written on other threads, so that a running total would cost each of them at every write. Once a
-  /// second it costs O(number of connections); in between, each connection has a limit of its own.
+  /// Connections are read and written on other threads, so that a running total would cost each of them at every step.
+  /// Once a second it costs O(number of connections); in between, each connection has limits of its own.
   func dropUnread() {
     let configuration = engine.configuration
     // The connections of other channels are among these.
     guard let most = configuration.limits.unreadBytes, configuration.channel.number == 0 else {
       return
     }
-    var sizes = connections.map { (id: $0.key, bytes: $0.value.bufferedBytes) }
+    var sizes = connections.map { (id: $0.key, bytes: $0.value.heldBytes) }
     var total = sizes.reduce(0) { $0 + $1.bytes }
     guard total > most else { return }
     sizes.sort { ($0.bytes, $0.id) < ($1.bytes, $1.id) }
@@ -134,7 +134,7 @@ final class EngineRunner {
       engine.hooks.limitReached(.unreadBytes)
       connections.removeValue(forKey: id)?.abort()
       owner.report(
-        Diagnostic(.warning, .connection, connection: id, "dropped: \(bytes) bytes wait to be sent")
+        Diagnostic(.warning, .connection, connection: id, "dropped: \(bytes) bytes are held for it")
       )
     }
   }

@@ -73,7 +73,7 @@ final class InProcessLine: Sendable {
 
     func send(_ frame: ServerText) { line.toClient.continuation.yield(frame.bytes) }
 
-    var bufferedBytes: Int { 0 }
+    var heldBytes: Int { 0 }
 
     func setLimits(_ limits: WebSocketLimits) {}
 

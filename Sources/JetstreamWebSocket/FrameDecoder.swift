@@ -44,6 +44,9 @@ struct FrameDecoder: Sendable {
   private var control: [UInt8] = []
   private var utf8 = UTF8Validator()
 
+  /// The number of bytes of the message under way.
+  var unfinishedBytes: Int { message.count }
+
   /// Makes a decoder for the side named by `role`, which decides whether frames must be masked.
   init(role: WebSocketRole, limits: WebSocketLimits = WebSocketLimits()) {
     self.role = role

@@ -261,6 +261,11 @@ public final class WebSocketConnection: WebSocketChannel {
   /// The number of bytes queued to be sent, headers included, that the kernel has not taken yet.
   public var bufferedBytes: Int { transport.bufferedBytes }
 
+  /// The number of bytes of the received messages that were not taken yet, and of one that is not complete.
+  package var inboundBytes: Int {
+    state.withLock { $0.inbox.bytes + $0.machine.unfinishedBytes }
+  }
+
   /// The number of received messages that were not taken yet, and the number of their bytes.
   var unread: (count: Int, bytes: Int) {
     state.withLock { ($0.inbox.count, $0.inbox.bytes) }

@@ -69,6 +69,9 @@ struct WebSocketMachine: Sendable {
     set { decoder.limits = newValue }
   }
 
+  /// The number of bytes that were received of a message that is not complete.
+  var unfinishedBytes: Int { decoder.unfinishedBytes }
+
   /// True while messages may be sent.
   var isOpen: Bool {
     if case .open = phase { true } else { false }

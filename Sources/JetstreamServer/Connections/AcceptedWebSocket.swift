@@ -99,7 +99,7 @@ final class ForeignWebSocket: ServerConnection {
     }
   }
 
-  var bufferedBytes: Int { 0 }
+  var heldBytes: Int { 0 }
 
   func setLimits(_ limits: WebSocketLimits) {
     maximumBytes.store(limits.maximumMessageBytes, ordering: .relaxed)

@@ -14,8 +14,9 @@ protocol ServerConnection: AnyObject, Sendable {
   /// - Throws: an error if the frame cannot be queued.
   func send(_ frame: ServerText) throws
 
-  /// The number of bytes that wait to be sent; 0 if that is not known.
-  var bufferedBytes: Int { get }
+  /// The number of bytes in memory that wait to be sent, or were received and wait to be taken, also of a message that
+  /// is not complete; 0 if that is not known.
+  var heldBytes: Int { get }
 
   /// Sets the size limits for the frames received from now on.
   func setLimits(_ limits: WebSocketLimits)
@@ -43,7 +44,7 @@ final class ServerWebSocket: ServerConnection {
 
   init(_ connection: WebSocketConnection) { self.connection = connection }
 
-  var bufferedBytes: Int { connection.bufferedBytes }
+  var heldBytes: Int { connection.bufferedBytes + connection.inboundBytes }
 
   func receive() async throws -> [ServerInput]? {
     try await connection.receiveAll()?.map { message in

@@ -76,10 +76,11 @@ public struct ServerLimits: Sendable, Hashable {
   /// that they are told.
   public var pingsPerSecond: Int? = 10_000
 
-  /// The number of bytes that may wait to be sent on all connections together, which is looked at once a second. When
-  /// there are more, the connections for which most waits are dropped, until less does; their clients resume their
-  /// sessions. ``Server/Configuration/maximumOutboundBytes`` is the limit of a single connection. Connections that
-  /// other HTTP servers have accepted do not count.
+  /// The number of bytes that may wait on all connections together, which is looked at once a second: those to be sent,
+  /// and those of received messages that are not complete yet or that the server has not taken. When there are more,
+  /// the connections for which most waits are dropped, until less does; their clients resume their sessions.
+  /// ``Server/Configuration/maximumOutboundBytes`` and ``Server/Configuration/maximumMessageBytes`` are the limits of a
+  /// single connection. Connections that other HTTP servers have accepted do not count.
   public var unreadBytes: Int? = 1 << 30
   /// The number of bytes of the decisions and changes of one scope that its log has not made durable yet: the server
   /// holds them in memory, and tells no client of them. While there are more, as on a full disk, the connection of each

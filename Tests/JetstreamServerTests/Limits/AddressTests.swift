@@ -172,10 +172,10 @@ struct SocketLimitTests {
 
   /// A connection for which bytes wait.
   private final class Stub: ServerConnection {
-    let bufferedBytes: Int
+    let heldBytes: Int
     let wasAborted = Mutex(false)
 
-    init(_ bytes: Int) { bufferedBytes = bytes }
+    init(_ bytes: Int) { heldBytes = bytes }
 
     func receive() async throws -> [ServerInput]? { nil }
     var taskExecutor: (any TaskExecutor)? { nil }

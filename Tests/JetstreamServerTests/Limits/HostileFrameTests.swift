@@ -176,6 +176,32 @@ struct HostileFrameTests {
     return result
   }
 
+  @Test("When unfinished messages take too much memory together, the largest is dropped")
+  func unfinishedMessages() async throws {
+    var configuration = Server.Configuration()
+    configuration.limits.unreadBytes = 7 << 19
+    let room = try await LiveRoom(configuration)
+    try await room.withstand {
+      let (small, large) = (
+        try await BareSocket.upgraded(port: room.port),
+        try await BareSocket.upgraded(port: room.port)
+      )
+      // A frame of 4 MiB, of which the rest never comes.
+      for (socket, size) in [(small, 1 << 20), (large, 3 << 20)] {
+        socket.send(text: #"{"type":"SessionCreate","index":0,"version":"0.1.0"}"#)
+        _ = await socket.read { String(decoding: $0, as: UTF8.self).contains("}]") }
+        socket.send(
+          [0x81, 0xFF, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0]
+            + [UInt8](repeating: UInt8(ascii: " "), count: size))
+      }
+      try await wait { !room.server.limitHits.isEmpty }
+      _ = await large.read()
+      try await wait { room.server.connectionCount == 3 }
+      #expect(room.server.limitHits == ["unreadBytes": 1])
+      withExtendedLifetime(small) {}
+    }
+  }
+
   @Test("A client that never reads is dropped")
   func neverReads() async throws {
     var configuration = Server.Configuration()

@@ -38,7 +38,7 @@ struct StoppedReaderTests {
       #expect(session.waiting.bytes + session.channel.keptBytes <= 5 << 20 + 4096)
       let connection = try #require(session.link.connection)
       let socket = try #require(server.runner.connection(connection) as? ServerWebSocket)
-      #expect(socket.bufferedBytes <= 5 << 20 + 4096)
+      #expect(socket.heldBytes <= 5 << 20 + 4096)
     }
     gate.open()
     for reader in readers {
