@@ -92,11 +92,13 @@ extension Server {
       return result
     }
 
-    /// The configuration of a connection that has no session yet.
+    /// The configuration of a connection that has no session yet. Until the server has time for it, nothing is taken
+    /// from it, and little is read.
     var socket: WebSocketConfiguration {
       WebSocketConfiguration(
         limits: socketLimits(upTo: min(maximumMessageBytes, LargeMessageGate.threshold)),
-        maximumOutboundBytes: maximumOutboundBytes, slowConsumerPolicy: .abort)
+        maximumInboundBytes: LargeMessageGate.threshold, maximumOutboundBytes: maximumOutboundBytes,
+        slowConsumerPolicy: .abort)
     }
 
     /// The limits of a connection that has a session.

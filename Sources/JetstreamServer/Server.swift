@@ -249,6 +249,9 @@ public final class Server {
       },
       onUpgrade: { request in
         guard let objection = policy.objection(to: request, opensWebSocket: true) else {
+          // A WebSocket counts for no limit before the server's actor knows it. So a socket becomes one when the actor
+          // has time: until then it counts as one that is none, and is not read.
+          _ = await pipe.server.perform { _ in }
           return .accept
         }
         await pipe.server.perform { $0.refused(request, objection) }

@@ -13,6 +13,8 @@ public final class WebSocketConnection: WebSocketChannel {
   private struct State {
     var machine: WebSocketMachine
     var inbox = Inbox()
+    /// The number of unread bytes at which reading pauses.
+    var maximumInboundBytes: Int
     var outcome: WebSocketMachine.Outcome?
     var closeWaiters: [CheckedContinuation<Void, Never>] = []
   }
@@ -48,7 +50,10 @@ public final class WebSocketConnection: WebSocketChannel {
     self.configuration = configuration
     self.subprotocol = subprotocol
     self.onClosing = onClosing
-    state = Mutex(State(machine: WebSocketMachine(role: role, limits: configuration.limits)))
+    state = Mutex(
+      State(
+        machine: WebSocketMachine(role: role, limits: configuration.limits),
+        maximumInboundBytes: configuration.maximumInboundBytes))
   }
 
   deinit {
@@ -123,7 +128,7 @@ public final class WebSocketConnection: WebSocketChannel {
   /// Returns what a receiver gets right now, or nil when it has to wait.
   private func takeDelivery(_ state: inout State) -> Inbox.Delivery? {
     if let message = state.inbox.take() {
-      if state.inbox.bytes * 2 <= configuration.maximumInboundBytes,
+      if state.inbox.bytes * 2 <= state.maximumInboundBytes,
         state.inbox.count * 2 <= configuration.maximumInboundMessages
       {
         transport.resumeReading()
@@ -140,9 +145,13 @@ public final class WebSocketConnection: WebSocketChannel {
     }
   }
 
-  /// Changes the limits for the peer's frames, from the next frame on.
-  package func setLimits(_ limits: WebSocketLimits) {
-    state.withLock { $0.machine.limits = limits }
+  /// Changes the limits for the peer's frames, from the next frame on, and that for the bytes of unread messages, from
+  /// the next message on.
+  package func setLimits(_ limits: WebSocketLimits, maximumInboundBytes: Int) {
+    state.withLock { state in
+      state.machine.limits = limits
+      state.maximumInboundBytes = maximumInboundBytes
+    }
   }
 
   // MARK: Sending and closing
@@ -322,7 +331,7 @@ public final class WebSocketConnection: WebSocketChannel {
   private func adjustReading(_ state: State) {
     if !state.machine.isOpen {
       transport.resumeReading()
-    } else if state.inbox.bytes >= configuration.maximumInboundBytes
+    } else if state.inbox.bytes >= state.maximumInboundBytes
       || state.inbox.count >= configuration.maximumInboundMessages
     {
       transport.pauseReading()

@@ -307,6 +307,43 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     #expect(noted == ["closed", "failed true", "closed"] && connecting.isClosed)
   }
 
+  @Test("A connection pauses at its limit of unread bytes, which may be raised")
+  func unreadLimit() async throws {
+    var ends: [Int32] = [0, 0]
+    try #require(socketpair(AF_UNIX, streamType, 0, &ends) == 0)
+    let (loop, configuration) = (loop, WebSocketConfiguration(maximumInboundBytes: 10))
+    let connection = WebSocketConnection(
+      role: .server, transport: SocketTransport(descriptor: ends[0], loop: loop),
+      configuration: configuration, subprotocol: nil)
+    func step(_ work: @escaping @Sendable () -> Void) {
+      loop.execute(work)
+      for _ in 0..<2 { loop.turn(isBlocking: false) }
+    }
+    func receive(_ count: Int) {
+      let frame = [0x82, 0x80 | UInt8(count), 0, 0, 0, 0] + [UInt8](repeating: 7, count: count)
+      step { connection.received(frame[...]) }
+    }
+    step { connection.start(with: []) }
+    #expect(poller.watched.count == 1)
+    receive(10)
+    #expect(poller.watched.isEmpty && connection.inboundBytes == 10)
+    connection.setLimits(configuration.limits, maximumInboundBytes: 30)
+    #expect(try await connection.receive()?.bytes.count == 10)
+    step {}
+    #expect(poller.watched.count == 1)
+    receive(20)
+    #expect(poller.watched.count == 1)
+    // Half a message counts beside it.
+    step { connection.received([0x82, 0x84, 0, 0, 0, 0, 1, 2]) }
+    #expect(poller.watched.count == 1 && connection.inboundBytes == 22)
+    step { connection.received([3, 4]) }
+    receive(10)
+    #expect(poller.watched.isEmpty && connection.inboundBytes == 34)
+    connection.abort()
+    step {}
+    close(ends[1])
+  }
+
   @Test("A loop keeps a socket until it is removed")
   func keeps() {
     let loop = loop

@@ -18,7 +18,7 @@ protocol ServerConnection: AnyObject, Sendable {
   /// is not complete; 0 if that is not known.
   var heldBytes: Int { get }
 
-  /// Sets the size limits for the frames received from now on.
+  /// Sets the size limits for the frames received from now on, and lets more of them wait than without a session.
   func setLimits(_ limits: WebSocketLimits)
 
   /// Asks the client's WebSocket to confirm that it has received everything sent so far; ``receive()`` returns the
@@ -61,7 +61,9 @@ final class ServerWebSocket: ServerConnection {
     do { try connection.send(frame) } catch WebSocketError.closed {}
   }
 
-  func setLimits(_ limits: WebSocketLimits) { connection.setLimits(limits) }
+  func setLimits(_ limits: WebSocketLimits) {
+    connection.setLimits(limits, maximumInboundBytes: WebSocketConfiguration().maximumInboundBytes)
+  }
 
   func probe() { connection.probe() }
 

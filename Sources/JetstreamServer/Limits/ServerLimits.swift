@@ -23,8 +23,9 @@ public struct ServerLimits: Sendable, Hashable {
   /// their clients ask again after 5 seconds. A client keeps its place for at most
   /// ``Server/Configuration/handshakeTimeout``, so that a flood of silent connections keeps others out for no
   /// longer; and then for as long as ``Server/authenticate`` takes, at most the same time again. As many sockets as
-  /// this may be no WebSockets: new ones beyond it are closed at once, and those on which the server waits longest for
-  /// the answer to a close make room for all others.
+  /// this may be no WebSockets, which a socket only becomes when the server's actor has time for it: new ones beyond it
+  /// are closed at once, and those on which the server waits longest for the answer to a close make room for all
+  /// others.
   public var handshakes: Int? = 10_000
   /// The number of connections from the same address that have no session yet. Further ones are closed with
   /// `too-many-handshakes-of-address`, and their clients ask again after 5 seconds. The same number holds for sockets

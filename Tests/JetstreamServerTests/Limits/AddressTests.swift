@@ -170,6 +170,52 @@ struct SocketLimitTests {
     #expect(room.server.limitHits == ["handshakesPerAddress": 3])
   }
 
+  /// Notes which sockets become WebSockets, and which are dropped.
+  private final class Answers: Sendable {
+    private let noted = Mutex<[Bool]>([])
+    private let count = DispatchSemaphore(value: 0)
+
+    var all: [Bool] { noted.withLock { $0 } }
+
+    func ask(_ socket: BareSocket) {
+      socket.send(Array(BareSocket.upgrade.utf8))
+      Task.detached { [self] in
+        let isOpen = await !socket.read { !$0.isEmpty }.isEmpty
+        noted.withLock { $0.append(isOpen) }
+        count.signal()
+      }
+    }
+
+    /// Blocks the thread until one more is known.
+    func blockUntilNext() { count.wait() }
+  }
+
+  @Test(
+    "WebSockets at which a busy server has not looked yet count among the sockets that are none")
+  func busyServer() async throws {
+    var configuration = Server.Configuration()
+    configuration.limits.handshakes = 4
+    configuration.handshakeTimeout = .seconds(3600)
+    let server = Server(configuration: configuration)
+    let port = try await server.listen()
+    let answers = Answers()
+    let first = try (0..<4).map { _ in try BareSocket(port: port) }
+    for socket in first { answers.ask(socket) }
+    // All without a break, so that the actor has no time for the server.
+    for _ in 0..<20 {
+      answers.ask(try BareSocket(port: port))
+      answers.blockUntilNext()
+    }
+    #expect(answers.all == Array(repeating: false, count: 20))
+    try await wait { answers.all.count == 24 }
+    #expect(answers.all.suffix(4) == [true, true, true, true])
+    #expect(server.limitHits == ["handshakes": 20])
+    // It reads little of each before there is a session.
+    #expect(configuration.socket.maximumInboundBytes == LargeMessageGate.threshold)
+    for socket in first { socket.end() }
+    await server.stop()
+  }
+
   /// A connection for which bytes wait.
   private final class Stub: ServerConnection {
     let heldBytes: Int
