@@ -31,7 +31,7 @@ final class EngineRunner {
   /// The questions to the app that it has not answered.
   let questions = OpenQuestions()
   /// The connections of which nothing is read until the app has said who it is that resumes a session there.
-  private var admissions: [Int: CheckedContinuation<Void, Never>] = [:]
+  private var admissions: [Int: AsyncStream<Never>.Continuation] = [:]
   /// Those who wait until more large change sets may be taken.
   private var waitingForRoom: [CheckedContinuation<Void, Never>] = []
   private let limits: WebSocketLimits
@@ -63,7 +63,7 @@ final class EngineRunner {
   deinit {
     questions.giveUp()
     for connection in connections.values { connection.abort() }
-    for waiting in admissions.values { waiting.resume() }
+    for waiting in admissions.values { waiting.finish() }
     for waiting in waitingForRoom { waiting.resume() }
   }
 
@@ -159,20 +159,21 @@ final class EngineRunner {
     return engine.isWaiting(id) ? nil : beginning(of: id)
   }
 
-  private func beginning(of id: Int) -> Admission {
+  /// Returns the beginning of a connection once the app has said who its client is.
+  func beginning(of id: Int) -> Admission {
     let (principal, channels) = engine.identity(on: id)
     return (principal, channels, engine.pause(on: id))
   }
 
-  /// Waits until the app has said who it is that resumes a session on a new connection.
-  func admission(of id: Int) async -> Admission {
-    if engine.isWaiting(id) {
-      await withCheckedContinuation { admissions[id] = $0 }
-    }
-    return beginning(of: id)
+  /// Returns a sequence without elements, which ends once the app has said who it is that resumes a session on a new
+  /// connection, or is not waited for any more. Waiting for its end keeps nothing of the server.
+  func admission(of id: Int) -> AsyncStream<Never> {
+    let (stream, continuation) = AsyncStream<Never>.makeStream()
+    if engine.isWaiting(id) { admissions[id] = continuation } else { continuation.finish() }
+    return stream
   }
 
-  private func decideAdmission(of id: Int) { admissions.removeValue(forKey: id)?.resume() }
+  private func decideAdmission(of id: Int) { admissions.removeValue(forKey: id)?.finish() }
 
   /// Takes a session that has fetched one of the scopes in channel 0.
   func join(_ join: ServerEngine.Join, _ connection: any ServerConnection) {

@@ -45,8 +45,10 @@ struct ServerPipe: Sendable {
     guard let (id, atOnce) = opened else { return nil }
     var admission = atOnce
     if admission == nil {
-      // The client resumes a session, and the app has to say who it is.
-      admission = await server.perform { await $0.runner.admission(of: id) }
+      // The client resumes a session, and the app has to say who it is. It may release the server before that.
+      guard let decision = await server.perform({ $0.runner.admission(of: id) }) else { return nil }
+      for await _ in decision {}
+      admission = await server.perform { $0.runner.beginning(of: id) }
     }
     guard let (principal, channels, owed) = admission else { return nil }
     var pause = owed

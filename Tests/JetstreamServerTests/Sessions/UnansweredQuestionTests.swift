@@ -42,6 +42,8 @@ struct UnansweredQuestionTests {
   private func makeServer(opening: Duration = .seconds(30)) -> Server {
     var configuration = Server.Configuration()
     configuration.scopeOpeningTime = opening
+    // It ends no question here.
+    configuration.handshakeTimeout = .seconds(3600)
     let server = Server(configuration: configuration)
     server.host(Scope(name: "Canvas", root: Tray()))
     return server
@@ -75,6 +77,29 @@ struct UnansweredQuestionTests {
     try await wait { kept == nil }
     client.close()
     await #expect(throws: SyncError.self) { try await fetching.value }
+  }
+
+  @Test("One about a client that resumes its session keeps no server alive")
+  func resumes() async throws {
+    var server: Server? = makeServer()
+    weak var kept: Server?
+    kept = server
+    let app = app
+    defer { app.release() }
+    let transport = try #require(server?.makeTransport())
+    let first = try await transport.open(headers: [])
+    try first.send(Array(#"{"type":"SessionCreate","index":0,"version":"0.1.0"}"#.utf8))
+    _ = try await first.receive()
+    let token = try #require(server?.sessions.first?.token)
+    server?.authenticate = { _ in
+      await app.ignore()
+      return nil
+    }
+    let second = try await transport.open(headers: [("X-Jetstream-SessionToken", token)])
+    try await wait { !app.waiting.isEmpty }
+    server = nil
+    try await wait { kept == nil }
+    #expect(try await second.receive() == nil)
   }
 
   @Test("They are given up when the server stops, or the session ends", arguments: [true, false])
