@@ -90,6 +90,8 @@ struct Graveyard {
   /// and what they hold, here or at other replicas.
   ///
   /// A model that other replicas still hold has to stay: they may move it to where it stays, and need not add it for that.
+  /// So does one that a pending change set changes: if it is added again, its addition does not name the entries that the
+  /// change set has put into it.
   mutating func prune(references: () -> Set<UUID>) {
     guard entries.count > pruneAt else { return }
     var kept: [UUID: Entry] = [:]

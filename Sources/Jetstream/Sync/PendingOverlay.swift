@@ -296,7 +296,8 @@ struct PendingOverlay {
     }
   }
 
-  /// The UUIDs in all confirmed and pending values, and in those that models which are put back had. Cost: O(their size).
+  /// The UUIDs in all confirmed and pending values, and in those that models which are put back had, and those of all
+  /// models that pending change sets change. Cost: O(their size).
   var references: Set<UUID> {
     var result: Set<UUID> = []
     for addition in additions.values {
@@ -304,7 +305,8 @@ struct PendingOverlay {
         value.forEachUUID { result.insert($0) }
       }
     }
-    for var column in columns.values {
+    for (name, var column) in columns {
+      result.insert(name.uuid)
       column.confirmed().collect(into: &result)
       for entry in column.entries { entry.change.collect(into: &result) }
       for value in column.sent.values { value.collect(into: &result) }

@@ -10,6 +10,7 @@ private final class Depot: ModelObject {
 
 private final class Crate: ModelObject {
   @Property var parts: ModelArray<Part> = []
+  @Property var labels: ModelDictionary<String, Part> = [:]
 }
 
 private final class Part: ModelObject {
@@ -113,6 +114,25 @@ struct DepartedModelTests {
       hear()
     }
     expectMovedPart()
+  }
+
+  @Test("A crate that comes back has the entry that the app has put into it before it left")
+  func comesBack() {
+    let crate = local.crates[0]
+    crate.labels["a"] = crate.parts[0]
+    client.scope.flush()
+    let other = depot.crates.remove(at: 0)
+    hear()
+    #expect(local.crates.count == 1)
+    depot.crates.append(other)
+    hear()
+    #expect(local.crates.last === crate)
+    #expect(local.crates.last?.labels["a"]?.size == 1)
+    world.settle()
+    #expect(depot.crates.last?.labels["a"]?.size == 1)
+    #expect(client.scope.canonicalJSON == world.replaced?.canonicalJSON)
+    world.pass(21)
+    #expect(client.repaired.isEmpty)
   }
 
   @Test("Departed models that no pending change set needs are dropped while others are pending")
