@@ -157,7 +157,9 @@ extension FragmentWriter {
       return fail(position, invalid(property, model))
     }
     let record = model.ensureRecord()
-    if !isLocal, let known = record.knownJSON(of: property.index) {
+    if !isLocal, record.isChanged(property.index),
+      let known = record.knownJSON(of: property.index)
+    {
       let sum = PropertyOperation.apply(additions, to: known, within: range)
       if rebase(property, of: model, on: sum, within: range) { return }
       return fail(position, invalid(property, model))

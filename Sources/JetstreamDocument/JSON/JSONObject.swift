@@ -98,7 +98,7 @@ public struct JSONObject: Sendable {
 
   private mutating func reindex() {
     var positions: [String: Int] = [:]
-    positions.reserveCapacity(members.count)
+    positions.reserveCapacity(members.capacity)
     for (position, member) in members.enumerated() { positions[member.key] = position }
     self.positions = positions
   }
