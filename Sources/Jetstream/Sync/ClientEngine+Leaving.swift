@@ -41,6 +41,37 @@ extension ClientEngine {
     }
   }
 
+  // MARK: Scopes that are synced already
+
+  /// Returns true if a scope is synced, or another ``Scope`` for which the server is asked in the same way.
+  func isSynced(_ scope: Scope, _ params: JSONValue) -> Bool {
+    replicas.contains {
+      $0.scope === scope || $0.scope.name == scope.name && $0.request.params == params
+    }
+  }
+
+  /// Ends the syncing of a scope for which the server has granted what `first` has already: it takes both for one
+  /// scope, in spite of their parameters, and a session has one subscription to it.
+  func end(_ replica: Replica, grantedAs first: Replica) {
+    let error = WireError(
+      message: "The client syncs the same scope of the server as another Scope",
+      type: "already-fetched")
+    lose(replica, error, as: .alreadyFetched(scope: replica.scope.name))
+    fetchAgain(first)
+  }
+
+  /// Asks once more for a scope on whose subscription the server has answered the request of another replica. What it sends
+  /// there is meant for that one, and may skip what this replica lacks. So the subscription ends, and messages of it that
+  /// are still on their way are of no scope. The change sets that the server has not decided are sent again.
+  func fetchAgain(_ replica: Replica) {
+    guard session.version > 1, replicas.contains(where: { $0 === replica }),
+      let scopeIndex = replica.session.scopeIndex
+    else { return }
+    tellLeft(scopeIndex, in: replica.session.channel)
+    replica.sessionEnded()
+    fetchMissing()
+  }
+
   /// Handles the server's message that it has ended a scope.
   func handle(_ leave: ScopeLeave) {
     guard let replica = replica(leave.scopeIndex) else { return }

@@ -128,7 +128,10 @@ extension ClientEngine {
 
   func handle(_ reply: ScopeFetchReply, in channel: Int) {
     defer { if session.uses(channel) { giveUpGrants(in: channel) } }
-    if session[channel].requests.takeLeft(reply) { return }
+    if session[channel].requests.takeLeft(reply) {
+      if let replica = reply.scopeIndex.flatMap(replica) { fetchAgain(replica) }
+      return
+    }
     guard let request = session[channel].requests.take(reply.replyTo) else {
       let reason = "The server answered with a ScopeFetchReply"
       return decide(reply.replyTo, in: channel, failing: reason, by: reply.index)
@@ -137,6 +140,9 @@ extension ClientEngine {
     switch reply.answer {
     case .moved(let other): move(replica, from: channel, to: other)
     case .granted(let index):
+      if let first = self.replica(index), first !== replica {
+        return end(replica, grantedAs: first)
+      }
       (replica.session.channel, replica.session.scopeIndex) = (channel, index)
       replica.session.bringsSchema = false
       replica.request.noteGranted()

@@ -84,7 +84,7 @@ package final class ClientEngine {
 
   /// Starts syncing `scope`. Calls `completion` once the server's state is applied.
   ///
-  /// - Returns: the replica; nil if the scope is already synced, or `connect` was not called.
+  /// - Returns: the replica; nil if the scope is already synced, also as another ``Scope``, or `connect` was not called.
   @discardableResult
   package func fetch(
     _ scope: Scope, params: JSONValue, mode: SyncMode = .realtime, now: Duration,
@@ -95,7 +95,7 @@ package final class ClientEngine {
       completion(.failure(.notConnected))
       return nil
     }
-    guard !replicas.contains(where: { $0.scope === scope }) else {
+    guard !isSynced(scope, params) else {
       completion(.failure(.alreadyFetched(scope: scope.name)))
       return nil
     }
@@ -109,7 +109,7 @@ package final class ClientEngine {
   /// is sent before ``Replica/stored(_:)`` reports its record as durable. The client need not be connected. If the
   /// history has no state, `completion` is called when the server has sent one.
   ///
-  /// - Returns: the replica; nil if the scope is already synced.
+  /// - Returns: the replica; nil if the scope is already synced, also as another ``Scope``.
   /// - Throws: ``ScopeError`` if the history does not belong to the scope.
   @discardableResult
   package func fetch(
@@ -118,7 +118,7 @@ package final class ClientEngine {
     completion: @escaping (Result<Void, SyncError>) -> Void
   ) throws(ScopeError) -> Replica? {
     self.now = now
-    guard !replicas.contains(where: { $0.scope === scope }) else {
+    guard !isSynced(scope, params) else {
       completion(.failure(.alreadyFetched(scope: scope.name)))
       return nil
     }

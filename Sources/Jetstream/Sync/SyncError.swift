@@ -10,7 +10,7 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
   case notConnected
   /// The server refused the scope: its name and the reason.
   case scopeDenied(scope: String, error: WireError)
-  /// The scope is being synced already: its name.
+  /// The scope is being synced already, as this ``Scope`` or as another one for the same scope of the server: its name.
   case alreadyFetched(scope: String)
   /// The scope is not being synced: its name.
   case notFetched(scope: String)

@@ -160,7 +160,7 @@ struct CredentialTests {
     await #expect(
       throws: SyncError.scopeDenied(scope: "Canvas", error: .notYou("not your room any more"))
     ) {
-      try await client.fetch(other)
+      try await client.fetch(other, params: ["page": 2])
     }
     #expect(await asked.next() == .refused("not your room any more"))
     client.close()

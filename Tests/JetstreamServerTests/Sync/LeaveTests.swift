@@ -133,6 +133,91 @@ struct LeaveTests {
     #expect(server.takeSyncs().map(\.number) == [4])
   }
 
+  @Test("A scope that is synced is not synced as another Scope, too", arguments: [false, true])
+  func fetchedTwice(isLogged: Bool) throws {
+    let other = Scope(name: "Canvas", root: Canvas(), ticker: client.ticker)
+    let result = try fetch(other, params: [:], isLogged: isLogged)
+    #expect(throws: SyncError.alreadyFetched(scope: "Canvas")) { try result()?.get() }
+    #expect(client.engine.scopes.map(\.name) == ["Canvas"])
+    expectBothWays()
+  }
+
+  @Test(
+    "A scope that the server grants a second time is not synced as another Scope, too",
+    arguments: [false, true])
+  func grantedTwice(isLogged: Bool) throws {
+    client.canvas.likes += 1
+    client.scope.flush()
+    let other = Scope(name: "Canvas", root: Canvas(), ticker: client.ticker)
+    let result = try fetch(other, params: ["page": 2], isLogged: isLogged)
+    other.modify { (other.root as? Canvas)?.name = "lost" }
+    world.canvas.likes += 10
+    world.settle()
+    #expect(throws: SyncError.alreadyFetched(scope: "Canvas")) { try result()?.get() }
+    #expect(client.engine.scopes.map(\.name) == ["Canvas"])
+    #expect(other.conflicts.items.map(\.mine) == [.value("lost")])
+    #expect(world.canvas.likes == 11)
+    #expect(client.tokens.count == 1 && world.server.sessionCount == 1)
+    expectBothWays()
+  }
+
+  @Test("A scope goes on that the server grants a second time after the app has left the other one")
+  func grantedTwiceAndLeft() throws {
+    let other = Scope(name: "Canvas", root: Canvas(), ticker: client.ticker)
+    _ = try fetch(other, params: ["page": 2])
+    client.canvas.likes += 1
+    client.scope.flush()
+    _ = client.engine.leave(other, now: world.now)
+    world.canvas.likes += 10
+    world.settle()
+    #expect(world.canvas.likes == 11)
+    expectBothWays()
+  }
+
+  @Test("Change sets that are on their way when the server grants a scope twice count once")
+  func sentBesideSecondGrant() throws {
+    let other = Scope(name: "Canvas", root: Canvas(), ticker: client.ticker)
+    let result = try fetch(other, params: ["page": 2])
+    for _ in 0..<3 {
+      client.canvas.likes += 1
+      client.scope.flush()
+    }
+    world.settle()
+    #expect(throws: SyncError.alreadyFetched(scope: "Canvas")) { try result()?.get() }
+    #expect(world.canvas.likes == 3 && client.canvas.likes == 3)
+    expectBothWays()
+  }
+
+  private func fetch(
+    _ scope: Scope, params: JSONValue, isLogged: Bool = false
+  ) throws -> () -> Result<Void, SyncError>? {
+    var result: Result<Void, SyncError>?
+    if isLogged {
+      try client.engine.fetch(
+        scope, params: params, history: nil, now: world.now, store: { _ in }
+      ) { result = $0 }
+    } else {
+      client.engine.fetch(scope, params: params, now: world.now) { result = $0 }
+    }
+    return { result }
+  }
+
+  /// Expects what the client and the server change to reach the other, and to be counted once.
+  private func expectBothWays() {
+    let likes = world.canvas.likes
+    client.canvas.likes += 1
+    world.settle()
+    world.canvas.likes += 1
+    world.settle()
+    #expect(world.canvas.likes == likes + 2 && client.rejections == [])
+    world.cut(client.link!)
+    client.canvas.likes += 1
+    world.canvas.likes += 1
+    world.settle()
+    #expect(world.canvas.likes == likes + 4 && client.canvas.likes == likes + 4)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
   @Test("Leaving before there was ever a session connects nobody")
   func beforeTheSession() throws {
     let client = world.addClient()
