@@ -155,6 +155,8 @@ extension Replica {
       for model in models { graveyard.insert(model) }
     }
     for entry in history.pending {
+      // The ledger may have it from an earlier attempt to sync the scope.
+      scope.conflicts.settle(by: entry.set)
       redo(entry.set, number: entry.number, basis: entry.basis, counters: entry.counters)
       if let decision = entry.decision { redo(decision) }
     }

@@ -218,6 +218,40 @@ struct LeaveTests {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
+  @Test("A conflict of a scope that has ended is settled when the log brings its change set back")
+  func broughtBack() throws {
+    let client = world.addClient()
+    client.engine.connect(params: [:], now: world.now)
+    var records: [ReplicaRecord] = []
+    func fetch(_ history: ReplicaHistory?) throws -> Replica {
+      let replica = try client.engine.fetch(
+        client.scope, params: [:], history: history, now: world.now,
+        store: { records.append($0) }, completion: { _ in })
+      return try #require(replica)
+    }
+    let replica = try fetch(nil)
+    world.settle()
+    client.wantsOnline = false
+    world.cut(client.link!)
+    client.canvas.likes += 1
+    client.scope.flush()
+    replica.stored(records.count)
+    let history = try #require(replica.history)
+    world.server.remove(world.scope, .gone("over"))
+    client.wantsOnline = true
+    world.pass(30)
+    #expect(client.engine.scopes.isEmpty)
+    #expect(client.scope.conflicts.items.map(\.property) == ["likes"])
+    world.server.host(world.scope)
+    records = []
+    let again = try fetch(history)
+    #expect(client.scope.conflicts.isEmpty && client.engine.pendingCount == 1)
+    again.stored(records.count)
+    world.settle()
+    #expect(world.canvas.likes == 1 && client.canvas.likes == 1)
+    #expect(client.scope.conflicts.isEmpty && client.engine.pendingCount == 0)
+  }
+
   @Test("Leaving before there was ever a session connects nobody")
   func beforeTheSession() throws {
     let client = world.addClient()
