@@ -21,14 +21,21 @@ extension Scope {
   ///
   /// - Precondition: this is not called more often than ``pauseIncoming()``.
   public func resumeIncoming() {
-    guard incoming.resume() else { return }
+    guard incoming.resume(), !postponesIncoming() else { return }
+    for listener in incoming.listeners { listener.onOpen() }
+  }
+
+  /// Returns true if the server's decisions cannot be applied now: while a change set is being delivered, in a call of
+  /// ``modify(_:author:_:)``, and while changes of others are being applied. The listeners of ``incoming`` are told when
+  /// they can.
+  func postponesIncoming() -> Bool {
     if sealed.isDelivering {
       incoming.openLater()
     } else if modification != nil || schedule.isApplying {
       incoming.openLater()
       startCollecting()
     } else {
-      for listener in incoming.listeners { listener.onOpen() }
+      return false
     }
   }
 }

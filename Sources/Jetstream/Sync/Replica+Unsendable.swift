@@ -69,18 +69,19 @@ extension Replica {
   /// - Parameter last: the number of the last change set that may be rejected.
   /// - Returns: false if no change set was rejected.
   func rejectNext(_ unsendable: UnsendableSet, upTo last: Int) -> Bool {
-    guard !pending.isRejecting, !scope.isIncomingPaused, let next = pending.next,
-      next.number <= last
+    guard !pending.isRejecting, !scope.isIncomingPaused, let number = pending.next?.number,
+      number <= last
     else { return false }
-    // While a change set is being delivered, later changes are in no change set yet. They are when this is tried
-    // again.
-    if scope.sealed.isDelivering {
-      scope.incoming.openLater()
-      return false
-    }
+    // Later changes may be in no change set yet. They are when this is tried again.
+    if scope.postponesIncoming() { return false }
     pending.isRejecting = true
     defer { pending.isRejecting = false }
     beginBatch()
+    // A listener of the change set that this has sealed may have ended the syncing.
+    guard observation.isActive, let next = pending.next, next.number == number else {
+      finishBatch()
+      return false
+    }
     conclude(
       pending.sentCount, next.replies(unsendable.error), effective: nil,
       next.failure(unsendable.error))

@@ -140,6 +140,64 @@ struct OversizedTests {
     #expect(server.takeSyncs().map(\.number) == [2])
   }
 
+  /// A server whose client has a logged scope and a change set that it cannot send, without a record of it.
+  private func stalled() throws -> (ScriptedServer, store: () -> Void) {
+    var configuration = ClientEngine.Configuration()
+    configuration.limits.maximumMessageBytes = 20_000
+    let server = ScriptedServer(configuration: configuration)
+    server.connect()
+    var records = 0
+    let replica = try server.engine.fetch(
+      server.scope, params: [:], history: nil, now: .zero, store: { _ in records += 1 },
+      completion: { _ in })
+    server.open()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    server.grant(ScopePosition(epoch: "e", sequence: 1))
+    server.canvas.name = String(repeating: "x", count: 20_000)
+    server.scope.flush()
+    #expect(server.engine.pendingCount == 1)
+    return (server, { replica?.stored(records) })
+  }
+
+  @Test(
+    "A listener of what was changed since may end the syncing while it is taken back",
+    arguments: [false, true])
+  func left(closes: Bool) throws {
+    let (server, store) = try stalled()
+    server.canvas.likes = 1
+    let token = server.scope.onChanges.listen { _ in
+      if closes {
+        server.engine.close()
+      } else {
+        _ = server.engine.leave(server.scope, now: server.now)
+      }
+    }
+    store()
+    #expect(server.engine.pendingCount == 0 && server.engine.scopes.isEmpty)
+    #expect(server.canvas.name?.count == 20_000 && server.scope.conflicts.isEmpty)
+    token.cancel()
+  }
+
+  @Test("It is not taken back in the middle of a call of modify", arguments: [false, true])
+  func inModify(fails: Bool) throws {
+    let (server, store) = try stalled()
+    var names: [Int?] = []
+    try? server.scope.modify {
+      server.canvas.likes = 1
+      store()
+      names.append(server.canvas.name?.count)
+      server.canvas.shapes.append(Shape())
+      if fails { throw CancellationError() }
+    }
+    server.scope.flush()
+    #expect(names == [20_000] && server.canvas.name == nil)
+    #expect(server.canvas.likes == (fails ? 0 : 1) && server.canvas.shapes.count == (fails ? 0 : 1))
+    #expect(server.engine.pendingCount == (fails ? 0 : 1))
+    #expect(server.engine.checkInvariants() == [])
+    store()
+    #expect(server.takeSyncs().count == (fails ? 0 : 1))
+  }
+
   @Test("While the scope takes nothing in, it waits")
   func paused() {
     one.scope.pauseIncoming()
