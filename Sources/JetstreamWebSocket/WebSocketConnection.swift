@@ -17,6 +17,7 @@ public final class WebSocketConnection: WebSocketChannel {
     var maximumInboundBytes: Int
     var outcome: WebSocketMachine.Outcome?
     var closeWaiters: [CheckedContinuation<Void, Never>] = []
+    var receivedBytes = 0
   }
 
   /// The tasks to resume once the lock is released.
@@ -275,6 +276,9 @@ public final class WebSocketConnection: WebSocketChannel {
     state.withLock { $0.inbox.bytes + $0.machine.unfinishedBytes }
   }
 
+  /// The number of bytes that were received, headers and incomplete messages included.
+  package var receivedBytes: Int { state.withLock { $0.receivedBytes } }
+
   /// The number of received messages that were not taken yet, and the number of their bytes.
   var unread: (count: Int, bytes: Int) {
     state.withLock { ($0.inbox.count, $0.inbox.bytes) }
@@ -346,7 +350,10 @@ public final class WebSocketConnection: WebSocketChannel {
 
 extension WebSocketConnection: TransportHandler {
   func received(_ bytes: ArraySlice<UInt8>) {
-    apply { $0.machine.receive(bytes) }
+    apply { state in
+      state.receivedBytes += bytes.count
+      return state.machine.receive(bytes)
+    }
   }
 
   func ended() {

@@ -47,6 +47,18 @@ import Testing
     #expect(events == [.close(WebSocketCloseStatus(code: .protocolError, byPeer: true))])
   }
 
+  @Test func bytesOfIncompleteMessagesAreCounted() async throws {
+    let server = try RawServer()
+    async let accepted = server.acceptUpgraded()
+    let connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
+    let socket = await accepted
+    // A message that goes on, and a ping, whose answer says that both have arrived.
+    socket.send([0x01, 2, 0x61, 0x62])
+    socket.send([0x89, 0])
+    #expect(await socket.readExactly(6).first == 0x8A)
+    #expect(connection.receivedBytes == 6 && connection.unread.count == 0)
+  }
+
   @Test func pingsAreAnsweredInTheMiddleOfAMessage() async throws {
     try await withListener { listener in
       let socket = try await RawSocket.upgraded(port: listener.port)

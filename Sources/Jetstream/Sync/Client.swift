@@ -40,7 +40,7 @@ public final class Client: Observable {
   private var link = ClientLink()
   private(set) lazy var timer = ClientTimer(on: ticker) { [weak self] in
     guard let self else { return }
-    engine.advance(to: ticker.now)
+    engine.advance(to: ticker.now, arrived: link.receivedBytes)
     scheduleTimer()
   }
   private var connecting: [SyncOutcome] = []
@@ -316,7 +316,8 @@ public final class Client: Observable {
 
   func received(_ frame: MessageFrame, size: Int, number: Int) {
     engine.received(
-      number, frame.messages, channel: frame.channel, size: size, now: ticker.now)
+      number, frame.messages, channel: frame.channel, size: size, arrived: link.receivedBytes,
+      now: ticker.now)
     scheduleTimer()
   }
 

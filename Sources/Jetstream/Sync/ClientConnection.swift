@@ -38,6 +38,9 @@ package struct ClientConnection {
   var problem: String?
   /// The time at which a connection on which nothing arrives is taken for dead.
   private var silenceDue = Duration.zero
+  /// The number of bytes that had arrived when the connection was last found alive; 0 if the transport does not count
+  /// them. A long message on a slow connection takes longer than a server may be silent.
+  private(set) var arrived = 0
 
   /// Enters a state. Gives up a connection that the new state does not continue: events of it that arrive later carry
   /// an old number.
@@ -56,8 +59,14 @@ package struct ClientConnection {
     state = next
   }
 
-  /// Notes that something has arrived, so that the connection is alive until `due`.
-  mutating func heard(until due: Duration) { silenceDue = due }
+  /// Notes that something has arrived, so that the connection is alive until `silenceDue`. What the server repeats when it
+  /// resumes a session may take long, so it has until `answerDue` to answer.
+  mutating func heard(
+    arrived: Int, aliveUntil silenceDue: Duration, answeringUntil answerDue: Duration
+  ) {
+    (self.arrived, self.silenceDue) = (arrived, silenceDue)
+    if isResuming { state = .resuming(due: answerDue) }
+  }
 
   var status: ClientStatus {
     switch state {

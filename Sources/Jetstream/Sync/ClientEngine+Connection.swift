@@ -19,6 +19,15 @@ extension ClientEngine {
 
   package var status: ClientStatus { connection.status }
 
+  /// Notes that the server lives, since bytes have arrived.
+  ///
+  /// - Parameter arrived: the number of bytes that have arrived on the connection so far.
+  func heard(arrived: Int) {
+    connection.heard(
+      arrived: arrived, aliveUntil: now + configuration.silenceLimit,
+      answeringUntil: now + configuration.handshakeTimeout)
+  }
+
   func open() {
     guard connection.state != .closed else { return }
     guard isPermitted(.connecting) || replicas.contains(where: { $0.schedule.isForced })

@@ -177,7 +177,7 @@ package final class ClientEngine {
     guard number == connection.number, connection.state == .connecting else { return }
     self.now = now
     largestFrame = SentFrame()
-    connection.heard(until: now + configuration.silenceLimit)
+    heard(arrived: 0)
     let due = now + configuration.handshakeTimeout
     if session.token == nil {
       transmit([
@@ -199,13 +199,15 @@ package final class ClientEngine {
   }
 
   /// Handles a frame of `size` bytes.
+  ///
+  /// - Parameter arrived: the number of bytes that have arrived on the connection so far; see ``advance(to:arrived:)``.
   package func received(
     _ number: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, channel: Int = 0,
-    size: Int = 0, now: Duration
+    size: Int = 0, arrived: Int = 0, now: Duration
   ) {
     guard number == connection.number else { return }
     self.now = now
-    connection.heard(until: now + configuration.silenceLimit)
+    heard(arrived: arrived)
     guard session.uses(channel) else {
       return diagnose(
         .warning, .session, "skipped a frame of channel \(channel), which the session does not have"
@@ -292,8 +294,13 @@ package final class ClientEngine {
     return [connection.deadline, deferral?.until, refetchDue, poll].compactMap(\.self).min()
   }
 
-  package func advance(to now: Duration) {
+  /// Does what is due.
+  ///
+  /// - Parameter arrived: the number of bytes that have arrived on the connection so far, if the transport counts them. If
+  ///   there are more than before, the server lives, although the message that they belong to takes long.
+  package func advance(to now: Duration, arrived: Int = 0) {
     self.now = now
+    if arrived > connection.arrived { heard(arrived: arrived) }
     switch connection.step(at: now) {
     case .open: open()
     case .fail(let reason): retry(reason: reason)

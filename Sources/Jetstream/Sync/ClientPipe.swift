@@ -66,6 +66,9 @@ struct ClientLink {
   var connection: (any TransportConnection)?
   var reader: Task<Void, Never>?
 
+  /// The number of bytes that have arrived; 0 if the transport does not count them.
+  var receivedBytes: Int { (connection as? WebSocketTransportConnection)?.receivedBytes ?? 0 }
+
   func end() {
     connection?.close(code: 1000, reason: "")
     reader?.cancel()

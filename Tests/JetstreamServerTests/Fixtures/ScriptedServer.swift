@@ -27,6 +27,8 @@ final class ScriptedServer {
   private var sent: [Message] = []
   private var number = 0
   private(set) var now: Duration = .zero
+  /// The number of bytes that have arrived on the connection.
+  var arrived = 0
   private(set) var rejections: [String] = []
   private(set) var historyLosses = 0
   /// The number of times that a scope was reported as no longer synced.
@@ -99,7 +101,8 @@ final class ScriptedServer {
   /// One frame with these messages.
   func receive(_ messages: Message..., channel: Int = 0, size: Int = 0) {
     engine.received(
-      number, .success(messages.map { .success($0) }), channel: channel, size: size, now: now)
+      number, .success(messages.map { .success($0) }), channel: channel, size: size,
+      arrived: arrived, now: now)
   }
 
   func close(_ code: Int = 0, _ reason: String = "") {
@@ -109,7 +112,7 @@ final class ScriptedServer {
   func advance(by duration: Duration) {
     now += duration
     ticker.advance(by: duration)
-    engine.advance(to: now)
+    engine.advance(to: now, arrived: arrived)
   }
 
   func state(_ index: Int, scope: Scope? = nil, at scopeIndex: Int = 0) -> Message {

@@ -177,6 +177,54 @@ struct ClientSessionTests {
     #expect(server.attempts.count == 4)
   }
 
+  @Test("A server of which bytes arrive is alive, although its message takes long")
+  func longMessage() {
+    server.join()
+    server.close()
+    server.advance(by: .seconds(1))
+    server.arrived = 0
+    server.open()
+    let disconnects = server.disconnects
+    for _ in 0..<8 {
+      server.arrived += 400_000
+      server.advance(by: .seconds(5))
+    }
+    #expect(server.engine.status == .connecting && server.disconnects == disconnects)
+    server.receive(.ping(Ping(ack: 0, resendMissing: true)))
+    #expect(server.engine.status == .online)
+    for _ in 0..<8 {
+      server.advance(by: .seconds(5))
+      server.arrived += 1
+    }
+    #expect(server.engine.status == .online && server.disconnects == disconnects)
+    // The last byte is found with the next ping.
+    server.advance(by: .seconds(11))
+    server.advance(by: .seconds(31))
+    #expect(server.engine.status == .online)
+    server.advance(by: .seconds(1))
+    #expect(server.engine.status == .waiting && server.disconnects == disconnects + 1)
+  }
+
+  @Test("A server of which nothing more arrives is left, whatever has arrived before")
+  func nothingMore() {
+    server.join()
+    server.arrived = 1000
+    server.receive(server.sync(3, ["name": "a"]))
+    server.advance(by: .seconds(11))
+    server.advance(by: .milliseconds(20_900))
+    #expect(server.engine.status == .online)
+    server.advance(by: .milliseconds(100))
+    #expect(server.engine.status == .waiting)
+    server.advance(by: .seconds(1))
+    server.arrived = 0
+    server.open()
+    server.arrived = 500
+    server.advance(by: .seconds(10))
+    #expect(server.engine.status == .connecting)
+    server.advance(by: .seconds(10))
+    #expect(server.engine.status == .waiting)
+  }
+
   @Test("What was sent before a cut is sent again with the same numbers")
   func resend() {
     server.join()

@@ -81,6 +81,9 @@ package final class WebSocketTransportConnection: TransportConnection {
     channel.beginClose(code: WebSocketCloseCode(rawValue: UInt16(code)), reason: reason)
   }
 
+  /// The number of bytes that have arrived, those of incomplete frames included; nil if the system does not tell.
+  package var receivedBytes: Int? { (channel as? WebSocketConnection)?.receivedBytes }
+
   /// Drops the connection without a close frame.
   package func abort() { channel.abort() }
 
