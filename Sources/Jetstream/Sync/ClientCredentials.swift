@@ -15,6 +15,9 @@ package struct ClientCredentials {
     return hasHadSession ? .reconnect : .first
   }
 
+  /// Takes the parameters of another attempt to get a session. A refusal of the credentials before is not about these.
+  mutating func begin(_ params: JSONValue) { (self.params, refusal) = (params, nil) }
+
   /// Notes that the client has a session.
   mutating func accepted() { (refusal, hasHadSession) = (nil, true) }
 

@@ -63,7 +63,7 @@ package final class ClientEngine {
       if connection.isCreating, credentials.presented?.params == nil { open() }
       return
     }
-    credentials.params = params
+    credentials.begin(params)
     refusedBytes = .max
     // A handler may have closed the client while it was sending, so that messages were numbered since.
     session.end()

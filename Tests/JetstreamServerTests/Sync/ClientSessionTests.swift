@@ -225,6 +225,27 @@ struct ClientSessionTests {
     #expect(server.engine.status == .waiting)
   }
 
+  @Test("A refusal of credentials ends when the client is closed")
+  func refusedBeforeClosing() {
+    var configuration = ClientEngine.Configuration()
+    configuration.hasCredentials = true
+    let server = ScriptedServer(configuration: configuration)
+    func refuse() {
+      server.open()
+      server.receive(.sessionCreateReply(SessionCreateReply(error: .notYou("expired"))))
+    }
+    server.connect()
+    refuse()
+    #expect(server.engine.status == .waiting)
+    server.engine.close()
+    server.connect()
+    refuse()
+    #expect(server.engine.status == .waiting && server.denials.isEmpty)
+    server.advance(by: .seconds(1))
+    refuse()
+    #expect(server.engine.status == .offline && server.denials.count == 1)
+  }
+
   @Test("What was sent before a cut is sent again with the same numbers")
   func resend() {
     server.join()
