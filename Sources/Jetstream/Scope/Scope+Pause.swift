@@ -9,7 +9,8 @@ extension Scope {
   /// Local changes continue and are sent. They stay pending, because the server's decisions are applied in order
   /// with everything else, although they are known before: they count in ``SyncState/pendingCount``. The messages are kept in
   /// memory, and only a limited number of change sets is sent meanwhile, so this is for moments, such as an
-  /// animation or a drag.
+  /// animation or a drag. If the session is lost meanwhile, and the next one begins with the server's state or with a
+  /// rejection, local changes are not sent before ``resumeIncoming()``.
   public func pauseIncoming() {
     guard incoming.pause() else { return }
     for listener in incoming.listeners { listener.onClose() }
@@ -37,5 +38,6 @@ extension Scope {
     } else {
       return false
     }
+    return true
   }
 }

@@ -31,7 +31,8 @@ extension Client {
 
   /// Returns when the server has decided everything that was changed of a scope until now. A
   /// rejected change set is decided, too: it is in ``Scope/conflicts``. So is an accepted one that is not confirmed here,
-  /// because the scope's mode holds back other clients' change sets that come before it.
+  /// because the scope's mode holds back other clients' change sets that come before it. While a scope is paused in which
+  /// nothing can be sent, this waits for ``Scope/resumeIncoming()``.
   ///
   /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if that
   ///   ends before, ``SyncError/cancelled`` if the task is cancelled, and the error of ``connect(params:)`` once the client

@@ -6,7 +6,9 @@ extension Replica {
   func receive(_ message: Incoming, index: Int) {
     // The next session begins with what follows.
     if session.needsNewIdentity { return }
-    guard !scope.isIncomingPaused, !isHolding, session.held.isEmpty, !session.held.isDropping else {
+    let isFree =
+      !scope.isIncomingPaused && !isHolding && session.held.isEmpty && !session.held.isDropping
+    guard isFree || continuesUnseen(message) else {
       hold(message, index: index)
       // The server's decision about the replica's own change set is known, although its sequence is not reached.
       guard case .reply(let messageIndex, let replies, _, _, let outcome) = message else { return }
@@ -20,6 +22,16 @@ extension Replica {
       return
     }
     handle(message)
+  }
+
+  /// Returns true for a resume point after which a paused scope can go on sending, since it shows nothing: the server
+  /// continues the known history, and has decided no change set whose turn it is.
+  private func continuesUnseen(_ message: Incoming) -> Bool {
+    guard case .standing(let standing, _, _) = message, standing.resumes, !standing.isForgotten,
+      session.held.isEmpty, !session.held.isDropping, let position = progress.position,
+      standing.position.epoch == position.epoch, standing.position.sequence >= position.sequence
+    else { return false }
+    return decided(by: standing).allSatisfy { progress.isBefore($0.sequence) }
   }
 
   /// Holds a message until the scope resumes. If that becomes too much, the client asks for everything since

@@ -42,4 +42,33 @@ struct PauseTests {
     client.scope.resumeIncoming()
     #expect(client.engine.pendingCount == 0)
   }
+
+  @Test(
+    "Local changes are sent while paused, also in another session",
+    arguments: [false, true])
+  func anotherSession(isDecided: Bool) throws {
+    let world = InMemoryWorld()
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    client.scope.pauseIncoming()
+    client.canvas.likes += 1
+    client.scope.flush()
+    let link = try #require(client.link)
+    if isDecided { world.deliver(link, toServer: true) }
+    world.cut(link)
+    world.server.advance(to: world.now + .seconds(3600))
+    world.canvas.name = "theirs"
+    world.pass(5)
+    #expect(client.tokens.count > 1 && world.server.sessionCount == 1)
+    client.canvas.likes += 2
+    world.exchange()
+    #expect(world.canvas.likes == 3)
+    #expect(client.canvas.name == nil && client.engine.pendingCount == 2)
+    client.scope.resumeIncoming()
+    world.settle()
+    #expect(client.engine.pendingCount == 0)
+    #expect(client.canvas.name == "theirs" && client.canvas.likes == 3)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
 }
