@@ -31,7 +31,7 @@ struct UndoStacks {
   /// The change sets whose places undos and redos have taken that the server has not decided, by the ids of these.
   private var replaced: [UUID: Entry] = [:]
   private var lastPlace = 0
-  /// The maximum number of change sets in ``done``; the oldest are dropped.
+  /// The maximum number of change sets in ``done``, and in ``undone``; the oldest are dropped.
   let limit: Int
 
   init(limit: Int) { self.limit = limit }
@@ -56,6 +56,7 @@ struct UndoStacks {
 
   private mutating func trim() {
     if done.count > limit { done.removeFirst(done.count - limit) }
+    if undone.count > limit { undone.removeFirst(undone.count - limit) }
     if replaced.count > limit, let first = replaced.min(by: { $0.value.place < $1.value.place }) {
       replaced[first.key] = nil
     }

@@ -46,6 +46,19 @@ import Testing
     #expect(entry.dates.count == 1 && Date._isSame(entry.edited, date))
   }
 
+  @Test("As many change sets can be redone as can be undone, and the oldest are dropped")
+  func redoLimit() {
+    let history = UndoHistory(of: scope, limit: 3)
+    for number in 1...5 {
+      scope.modify(author: "\(number)") { root.number = number }
+      history.undo(by: "\(number)")
+    }
+    #expect(history.redoStack.count == 3 && history.redo(by: "2") == nil)
+    history.redo()
+    #expect(root.number == 5 && history.redo() != nil && history.redo() != nil)
+    #expect(history.redo() == nil)
+  }
+
   @Test("Values, references and collections go back and forth")
   func backAndForth() {
     let (a, b) = (Node("a"), Node("b"))
