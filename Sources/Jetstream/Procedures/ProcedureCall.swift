@@ -29,9 +29,10 @@ public final class ProcedureCall<P: Procedure> {
   ///
   /// In a mode that holds back remote changes, such as ``SyncMode/pushOnly``, the result may come before the changes.
   ///
-  /// - Throws: the `Failure` of the procedure; ``ChangeSetError`` if the server has refused the call for another reason, or
-  ///   will never decide, or if the task is cancelled; `WireError` if the server has run the procedure and does not tell the
-  ///   result: it has no version 2, or has forgotten it.
+  /// - Throws: the `Failure` of the procedure; ``ChangeSetError`` if the server has refused the call for another reason, if
+  ///   the call is abandoned, or if the task is cancelled; `WireError` if the server has run the procedure and does not tell
+  ///   the result: it has no version 2, or has forgotten it. An abandoned call is sent when its scope is fetched with its
+  ///   log again: see ``ChangeSetHandle/State/abandoned``.
   public func output() async throws -> P.Output {
     do throws(ChangeSetError) {
       try await changeSet.told()

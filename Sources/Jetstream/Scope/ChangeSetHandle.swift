@@ -23,8 +23,11 @@ public final class ChangeSetHandle {
     /// None of the change set counts, and it was undone: the server rejected it, it did not meet its constraints,
     /// or the closure of `modify` threw.
     case rejected
-    /// The client was closed, or the scope was deallocated, before the server decided. The changes stay visible and
-    /// are not sent any more.
+    /// The handle learns nothing more: the client was closed or released, the app has left the scope, the server has
+    /// ended its syncing, or the scope was deallocated, before the server decided.
+    ///
+    /// The changes stay visible. Without a log they are not sent again. The log of a scope keeps the change set, which is
+    /// sent when the scope is fetched with that log: an app must not repeat it.
     case abandoned
 
     /// True if the state cannot change any more.
@@ -184,7 +187,8 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
   case constraintsNotMet(procedure: String, fragments: [SyncFragment])
   /// The closure that made the changes threw an error, and its changes were rolled back.
   case rolledBack
-  /// The change set will never be decided, for this reason: the client was closed, or the scope is gone.
+  /// The handle will not learn the decision, for this reason; see ``ChangeSetHandle/State/abandoned``. If the scope has a
+  /// log, the change set is sent when the scope is fetched with it: an app must not repeat it.
   case abandoned(reason: String)
   /// The task that waited was cancelled. The change set is not affected.
   case cancelled

@@ -207,7 +207,8 @@ public final class Client: Observable {
   }
 
   /// Ends the session and the syncing of all scopes. Scopes keep their content: pending changes stay visible in
-  /// them, but are not sent any more. ``connect(params:)`` starts a new session.
+  /// them. Those of a scope with a log are sent when it is fetched with that log again, and others are not sent any more.
+  /// ``connect(params:)`` starts a new session.
   ///
   /// Changes that no change set has yet become one first, which the log of the scope has, and which is sent if there is a
   /// connection. That is not possible within ``Scope/modify(_:author:_:)`` and in an observer that is told at once of what

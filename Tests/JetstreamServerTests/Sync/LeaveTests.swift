@@ -218,6 +218,35 @@ struct LeaveTests {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
+  @Test(
+    "A change set that a closed client abandons is sent when the log of its scope is used again")
+  func abandonedWithLog() throws {
+    let client = world.addClient()
+    var records: [ReplicaRecord] = []
+    func fetch(_ history: ReplicaHistory?) throws -> Replica {
+      client.engine.connect(params: [:], now: world.now)
+      let replica = try client.engine.fetch(
+        client.scope, params: [:], history: history, now: world.now,
+        store: { records.append($0) }, completion: { _ in })
+      return try #require(replica)
+    }
+    let replica = try fetch(nil)
+    world.settle()
+    replica.stored(records.count)
+    world.cut(client.link!)
+    let handle = client.scope.modify { client.canvas.likes += 1 }
+    let history = try #require(replica.history)
+    client.engine.close()
+    #expect(handle.state == .abandoned && client.canvas.likes == 1)
+    records = []
+    let again = try fetch(history)
+    #expect(client.scope.pendingChangeSets.count == 1)
+    again.stored(records.count)
+    world.settle()
+    #expect(world.canvas.likes == 1 && client.canvas.likes == 1)
+    #expect(handle.state == .abandoned, "it learns nothing more")
+  }
+
   @Test("A conflict of a scope that has ended is settled when the log brings its change set back")
   func broughtBack() throws {
     let client = world.addClient()
