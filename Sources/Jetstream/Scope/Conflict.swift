@@ -18,7 +18,8 @@ public struct Conflict: Sendable, Hashable, Identifiable {
 
   /// The reason why a local change does not count.
   public enum Reason: Sendable, Hashable {
-    /// The server rejected the change with this error.
+    /// The server rejected the change with this error, or the syncing of the scope has ended before it decided: with the
+    /// server's error for the scope, or with one of the type `session-ended`. The scope then shows the local change.
     case rejected(WireError)
     /// The server accepted the change and then gave the property another value: ``Conflict/theirs``.
     case modified

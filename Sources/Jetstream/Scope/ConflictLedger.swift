@@ -12,7 +12,12 @@ import Observation
 /// A rejected change is undone in the scope: by then the scope shows the values that count, and the ledger has the
 /// local change. The same is true for an accepted value that another replica has overwritten without having seen
 /// it. A conflict stays in the ledger until the app retries or discards it, or until this replica writes the
-/// property again, which settles it.
+/// property again, which settles it. The ledger has room for 10,000 conflicts: beyond that, the oldest leave it, and
+/// ``onRemove`` fires for them.
+///
+/// When the syncing of a scope ends, because the server has the scope no longer or denies a session, its pending changes are
+/// conflicts, too. These are not undone: the scope goes on showing the local values. They are for a retry once the
+/// scope is fetched again. If it is fetched with its log, they are pending again, and leave the ledger.
 ///
 /// One mistake is one conflict: a change that the server rejected only because of another one is among the
 /// ``Conflict/consequences`` of that one. It is retried and discarded together with that conflict, and becomes a
@@ -221,6 +226,9 @@ extension Scope {
   /// The consequences of a conflict are retried with it. A change that cannot be made, because its model is gone
   /// for instance, stays in the ledger. One of a model that only local properties hold is made, and sent once a synced
   /// property holds that model.
+  ///
+  /// Conflicts of a scope whose syncing has ended are retried after the next fetch: until then the scope shows the local
+  /// values, so operations would count twice, and values would be no change.
   ///
   /// - Parameters:
   ///   - conflicts: conflicts of this scope.
