@@ -5,7 +5,8 @@ public struct Backoff: Sendable, Hashable {
   /// The longest delay after any number of failures.
   package var limit: Duration
 
-  /// Creates a rule; by default from half a second to half a minute.
+  /// Creates a rule. The longest delay is `first` after the first failure, and doubles with each failure up to `limit`. Each
+  /// delay is chosen at random between half of the longest one and all of it. A server may ask for more.
   public init(first: Duration = .milliseconds(500), limit: Duration = .seconds(30)) {
     self.first = first
     self.limit = limit
