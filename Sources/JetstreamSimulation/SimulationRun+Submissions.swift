@@ -92,17 +92,18 @@ extension SimulationRun {
         }
       case "ScopeFetchReply":
         // The client may have another identity now.
-        ownPlaces[link.token ?? ""] = nil
-      case "ScopeSync":
-        // The models with which the server repairs a replica have the place of the last change set.
-        let place = message["repairs"] == nil ? message["sequence"]?.whole ?? 0 : 0
-        if message["number"] == nil, ownPlaces[link.token ?? ""]?.contains(place) == true {
-          report(.messages, "Client \(link.client) is sent its own set at \(place) as another's")
+        ownSequences[link.token ?? ""] = nil
+      case "ScopeSync" where message["number"] == nil && message["repairs"] == nil:
+        let sequence = message["sequence"]?.whole ?? 0
+        if ownSequences[link.token ?? ""]?.contains(sequence) == true {
+          report(
+            .messages,
+            "Client \(link.client) is sent its own change set at \(sequence) as another's")
         }
       case "ScopeSyncReply" where isBrowser(link): break
       case "ScopeSyncReply":
-        if let place = message["sequence"]?.whole {
-          ownPlaces[link.token ?? "", default: []].insert(place)
+        if let sequence = message["sequence"]?.whole {
+          ownSequences[link.token ?? "", default: []].insert(sequence)
         }
         decide(
           Self.key(link.token ?? "", message["replyTo"]?.whole), by: message["index"]?.whole ?? -1,

@@ -36,9 +36,8 @@ final class SimulationRun {
   var leaves: [String: Set<Int>] = [:]
   /// The indexes of the messages with which the server has answered them, by the same keys.
   var replies: [String: Int] = [:]
-  /// The places of a client's own change sets in the order, as replies have told them since it fetched the scope, by
-  /// session.
-  var ownPlaces: [String: Set<Int>] = [:]
+  /// The sequences of a client's own change sets, as replies have told them since it fetched the scope, by session.
+  var ownSequences: [String: Set<Int>] = [:]
   private(set) var problems: [SimulationFailure.Problem] = []
   /// The trace; empty unless the run is traced.
   private(set) var trace: [String] = []

@@ -71,6 +71,7 @@ extension LogReader {
       return .notKept(
         sequence: sequence ?? first, kept: first...max(first, records?.upperBound ?? first))
     }
+    if records == nil { return .notKept(sequence: sequence ?? 0, kept: nil) }
     return .unreadable(
       sequence: sequence ?? records?.upperBound ?? 0,
       problem:

@@ -10,7 +10,7 @@ extension RecordLog {
   /// Writes the appended lines to the file, so that they survive the end of the process. Does not
   /// sync.
   ///
-  /// Cost: one write call. Does nothing if more than one mebibyte waits, or after a failure; the
+  /// Cost: a look at the lock file and one write call. Does nothing if more than one mebibyte waits, or after a failure; the
   /// queue then writes the lines. Errors are ignored here, because the queue tries again and
   /// reports them.
   package func writeNow() {

@@ -42,7 +42,7 @@ final class CompositeWatch: Follower {
 private enum Snapshot {
   case value(any Equatable)
   case models([WeakModel])
-  case entries([String: WeakModel])
+  case entries([AnyHashable: WeakModel])
   case members(Set<ObjectIdentifier>, [WeakModel])
   case incomparable
 
@@ -91,11 +91,13 @@ private enum Snapshot {
     return array
   }
 
-  private static func entries(in value: Any) -> [String: ModelObject]? {
-    guard let type = type(of: value) as? any ModelEntries.Type, let table = type.table(of: value)
-    else { return nil }
-    var entries: [String: ModelObject] = [:]
-    table.forEach { entries[$0] = $1 }
+  private static func entries(in value: Any) -> [AnyHashable: ModelObject]? {
+    if let type = type(of: value) as? any ModelEntries.Type, let table = type.table(of: value) {
+      var entries: [AnyHashable: ModelObject] = [:]
+      table.forEach { entries[$0] = $1 }
+      return entries
+    }
+    guard let entries = value as? [AnyHashable: ModelObject], !entries.isEmpty else { return nil }
     return entries
   }
 

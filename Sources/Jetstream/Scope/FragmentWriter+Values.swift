@@ -2,7 +2,8 @@ import Foundation
 
 /// Writing single values, behind local changes where there are any.
 extension FragmentWriter {
-  /// Writes one value. A local change that is in no change set yet stays visible in front of it.
+  /// Writes one value. A local change that is in no change set yet stays visible in front of it; that of a counter is
+  /// added to it.
   mutating func write(
     _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, at position: Int
   ) {

@@ -78,7 +78,8 @@ public struct ServerLimits: Sendable, Hashable {
   public var pingsPerSecond: Int? = 10_000
 
   /// The number of bytes that may wait on all connections together, which is looked at once a second: those to be sent,
-  /// and those of received messages that are not complete yet or that the server has not taken. When there are more,
+  /// and those of received messages that are not complete yet or that the server has not taken, also since it leaves a
+  /// client unread for another limit. When there are more,
   /// the connections for which most waits are dropped, until less does; their clients resume their sessions.
   /// ``Server/Configuration/maximumOutboundBytes`` and ``Server/Configuration/maximumMessageBytes`` are the limits of a
   /// single connection. Connections that other HTTP servers have accepted do not count.

@@ -154,7 +154,9 @@ struct LogReadOnlyTests {
     let empty = try LogReader(folder.path)
     #expect(try empty.firstSequence() == nil)
     #expect(try empty.restore(into: scope).sequence == 0)
-    #expect(throws: LogError.self) { try empty.restore(into: scope, at: 1) }
+    #expect(throws: LogError.notKept(sequence: 1, kept: nil)) {
+      try empty.restore(into: scope, at: 1)
+    }
     #expect(try empty.changeSets(in: 1...9).isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     let path = folder.path + "/nowhere"

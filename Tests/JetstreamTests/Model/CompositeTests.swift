@@ -21,6 +21,7 @@ private final class Person: ModelObject {
   var byName: [String: Person] { [name: self] }
   var set: Set<Person> { [self] }
   var setOrNone: Set<Person>? { [self] }
+  var byNumber: [Int: Person] { [name.count: self] }
   var familyOrNone: [Person]? { family }
   var keyed: ModelDictionary<String, Person> { ["me": self] }
 }
@@ -188,6 +189,7 @@ private final class Person: ModelObject {
       observe(\.set)
       observe(\.keyed)
       observe(\.familyOrNone)
+      observe(\.byNumber)
       observe(\.setOrNone)
       person.name = "x"
     }
@@ -201,7 +203,7 @@ private final class Person: ModelObject {
       @Property var members: ModelArray<Person> = []
       @Property var hasNone = false
       var set: Set<Person> { Set(members) }
-      var byName: [String: Person] { members.first.map { ["a": $0] } ?? [:] }
+      var byName: [Int: Person] { members.first.map { [1: $0] } ?? [:] }
       var array: [Person]? { hasNone ? nil : Array(members) }
     }
     let team = Team()
@@ -241,23 +243,30 @@ private final class Person: ModelObject {
       var byName: [String: Person] { first.map { ["a": $0] } ?? [:] }
       var set: Set<Person> { Set([first, second].compactMap(\.self)) }
       var keyed: ModelDictionary<String, Person> { first.map { ["a": $0] } ?? [:] }
+      var byNumber: [Int: Person] { first.map { [1: $0] } ?? [:] }
+      var hashed: [String: any Hashable & AnyObject] { first.map { ["a": $0] } ?? [:] }
+      var optional: [String: Person?] { ["a": first] }
     }
     let team = Team()
     let scope = manualScope(team)
     team.observeChange(listener, \.byName, isolation: here()) { $0.log.append("byName") }
     team.observeChange(listener, \.set, isolation: here()) { $0.log.append("set") }
     team.observeChange(listener, \.keyed, isolation: here()) { $0.log.append("keyed") }
+    team.observeChange(listener, \.byNumber, isolation: here()) { $0.log.append("byNumber") }
+    team.observeChange(listener, \.hashed, isolation: here()) { $0.log.append("hashed") }
+    team.observeChange(listener, \.optional, isolation: here()) { $0.log.append("optional") }
     func log(_ change: () -> Void) -> [String] {
       listener.log = []
       change()
       scope.flush()
       return listener.log.sorted()
     }
-    #expect(log { team.first = one } == ["byName", "keyed", "set"])
-    #expect(log { (team.first, team.second) = (two, one) } == ["byName", "keyed", "set"])
-    #expect(log { (team.first, team.second) = (one, two) } == ["byName", "keyed"])
+    let all = ["byName", "byNumber", "hashed", "keyed", "optional"]
+    #expect(log { team.first = one } == all + ["set"])
+    #expect(log { (team.first, team.second) = (two, one) } == all + ["set"])
+    #expect(log { (team.first, team.second) = (one, two) } == all)
     #expect(log { one.name = "same" }.isEmpty)
-    #expect(log { team.first = nil } == ["byName", "keyed", "set"])
+    #expect(log { team.first = nil } == all + ["set"])
   }
 
   @Test("many composites of one model are followed without searching each other")

@@ -11,6 +11,7 @@ struct RememberedValue<Value> {
     case model(WeakModel)
     case sequence([WeakModel])
     case entries([(key: String, model: WeakModel)])
+    case models([AnyHashable: WeakModel])
   }
 
   private let content: Content
@@ -28,6 +29,8 @@ struct RememberedValue<Value> {
       var entries: [(key: String, model: WeakModel)] = []
       table.forEach { entries.append(($0, WeakModel(model: $1))) }
       content = .entries(entries)
+    } else if let type = Value.self as? any ModelsByKey.Type, let models = type.models(in: value) {
+      content = .models(models.mapValues { WeakModel(model: $0) })
     } else {
       content = .value(value)
     }
@@ -50,6 +53,8 @@ struct RememberedValue<Value> {
       (Value.self as? any ModelSequence.Type)?.make(of: models.compactMap(\.model)) as? Value
     case .entries(let entries):
       (Value.self as? any ModelEntries.Type)?.make(of: table(entries)) as? Value
+    case .models(let models):
+      (Value.self as? any ModelsByKey.Type)?.make(of: models.compactMapValues(\.model)) as? Value
     }
   }
 
@@ -78,6 +83,11 @@ struct RememberedValue<Value> {
         guard let now = type.table(of: new) else { return false }
         return now.count == old.count && now == table(old)
       } ?? false
+    case .models(let old):
+      (Value.self as? any ModelsByKey.Type).map { type in
+        guard let now = type.models(in: new), now.count == old.count else { return false }
+        return now.allSatisfy { old[$0.key]?.model === $0.value }
+      } ?? false
     }
   }
 
@@ -104,7 +114,7 @@ private protocol ModelSequence {
   static func make(of models: [ModelObject]) -> Self
 }
 
-/// A dictionary of models, or none, whose types are not known statically.
+/// A ``ModelDictionary``, or none, whose types are not known statically.
 protocol ModelEntries {
   /// Returns the entries of a value; nil if there is no dictionary.
   static func table(of value: Any) -> ModelTable?
@@ -116,19 +126,26 @@ extension ModelDictionary: ModelEntries {
   static func make(of table: ModelTable) -> Any? { value(of: table) }
 }
 
-extension Dictionary: ModelEntries where Key == String, Value: ModelObject {
-  static func table(of value: Any) -> ModelTable? {
-    guard let entries = value as? Self else { return nil }
-    var table = ModelTable()
-    for (key, model) in entries { table[key] = model }
-    return table
-  }
+/// A dictionary of models with keys of any type, or none.
+private protocol ModelsByKey {
+  /// Returns the models of a value; nil if there is no dictionary.
+  static func models(in value: Any) -> [AnyHashable: ModelObject]?
+  static func make(of models: [AnyHashable: ModelObject]) -> Self
+}
 
-  static func make(of table: ModelTable) -> Any? {
-    var entries: Self = [:]
-    table.forEach { entries[$0] = $1 as? Value }
-    return entries
+extension Dictionary: ModelsByKey where Value: ModelObject {
+  static func models(in value: Any) -> [AnyHashable: ModelObject]? { value as? Self }
+
+  static func make(of models: [AnyHashable: ModelObject]) -> Self {
+    var result: Self = [:]
+    for (key, model) in models { if let key = key.base as? Key { result[key] = model as? Value } }
+    return result
   }
+}
+
+extension Optional: ModelsByKey where Wrapped: ModelsByKey {
+  static func models(in value: Any) -> [AnyHashable: ModelObject]? { Wrapped.models(in: value) }
+  static func make(of models: [AnyHashable: ModelObject]) -> Self { Wrapped.make(of: models) }
 }
 
 extension ModelArray: ModelSequence {
