@@ -27,7 +27,7 @@ public final class ChildProcess: Sendable {
   }
 
   /// Does something that opens files for a moment, so that no process inherits them.
-  static func whileNoneStarts<Result>(_ body: () -> sending Result) -> sending Result {
+  public static func whileNoneStarts<Result>(_ body: () -> sending Result) -> sending Result {
     starting.withLock { _ in body() }
   }
 
@@ -92,6 +92,30 @@ public final class ChildProcess: Sendable {
   public func waitUntilExit() -> Int32 {
     running.wait()
     return status.withLock { $0 ?? -1 }
+  }
+
+  /// Waits for the end like ``waitUntilExit()``, without blocking the thread.
+  @discardableResult
+  public func exitCode() async -> Int32 { await blocking { [self] in waitUntilExit() } }
+
+  /// Writes to a pipe. Throws if its reader is gone, for which the system would end the tests with SIGPIPE.
+  ///
+  /// The signal is blocked for this thread only. If the process ignored it, no test would notice code that raises it.
+  public static func write(_ data: Data, to pipe: FileHandle) throws {
+    var (broken, before, pending) = (sigset_t(), sigset_t(), sigset_t())
+    sigemptyset(&broken)
+    sigaddset(&broken, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &broken, &before)
+    defer {
+      // One that was raised meanwhile would come as soon as it is not blocked any more.
+      sigpending(&pending)
+      var number: Int32 = 0
+      if sigismember(&before, SIGPIPE) == 0, sigismember(&pending, SIGPIPE) == 1 {
+        sigwait(&broken, &number)
+      }
+      pthread_sigmask(SIG_SETMASK, &before, nil)
+    }
+    try pipe.write(contentsOf: data)
   }
 
   /// Waits for the end and takes the number of the process back, so that from then on no signal is sent to it.

@@ -23,23 +23,32 @@ public func keptPort() -> UInt16 {
 /// Returns true if a server could listen on a port.
 public func isFree(_ port: UInt16) -> Bool {
   // A process that is started meanwhile would inherit the socket, and keep the port for as long as it runs.
-  ChildProcess.whileNoneStarts { canBind(port) }
+  ChildProcess.whileNoneStarts {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    return canBind(address, of: AF_INET)
+  }
 }
 
-private func canBind(_ port: UInt16) -> Bool {
+/// True if the system has the loopback address of IPv6.
+public let hasVersionSix = ChildProcess.whileNoneStarts {
+  var address = sockaddr_in6()
+  address.sin6_family = sa_family_t(AF_INET6)
+  address.sin6_addr = in6addr_loopback
+  return canBind(address, of: AF_INET6)
+}
+
+private func canBind<Address>(_ address: Address, of family: Int32) -> Bool {
   #if canImport(Glibc)
-  let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+  let socket = socket(family, Int32(SOCK_STREAM.rawValue), 0)
   #else
-  let socket = socket(AF_INET, SOCK_STREAM, 0)
+  let socket = socket(family, SOCK_STREAM, 0)
   #endif
   defer { close(socket) }
-  var address = sockaddr_in()
-  address.sin_family = sa_family_t(AF_INET)
-  address.sin_port = port.bigEndian
-  address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-  return withUnsafePointer(to: &address) {
-    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-      bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-    }
+  return withUnsafeBytes(of: address) {
+    bind(
+      socket, $0.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count)) == 0
   }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// What a test has waited for has not come.
 public struct Overdue: Error, CustomStringConvertible {
   let place: String
@@ -54,4 +56,15 @@ public func awaitCall<Value: Sendable>(
   defer { watch.cancel() }
   for await value in stream { return value }
   throw Overdue(place: "\(file):\(line)")
+}
+
+/// Runs a call that blocks on a thread of its own: it holds up neither an actor nor a thread of the tasks for which it may
+/// wait.
+public func blocking<Value: Sendable, Failure>(
+  _ call: @escaping @Sendable () throws(Failure) -> Value
+) async throws(Failure) -> Value {
+  let result = await withCheckedContinuation { done in
+    Thread.detachNewThread { done.resume(returning: Result(catching: call)) }
+  }
+  return try result.get()
 }
