@@ -37,7 +37,7 @@ struct BadFragment: Sendable, CustomTestStringConvertible {
   }
 }
 
-@Suite("Messages that make no sense, while others keep working", .timeLimit(.minutes(5)))
+@Suite("Messages that make no sense, while others keep working", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct HostileMessageTests {
   @Test(

@@ -4,7 +4,7 @@ import JetstreamServer
 import Pacing
 import Testing
 
-@Suite("Frames with more messages than are handled in one go", .timeLimit(.minutes(5)))
+@Suite("Frames with more messages than are handled in one go", .live, .timeLimit(.minutes(5)))
 struct LongFrameTests {
   @Test("What the messages ask for is done once, with the last part")
   func demands() {

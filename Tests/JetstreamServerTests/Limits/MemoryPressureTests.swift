@@ -230,12 +230,13 @@ struct ShortOfMemoryTests {
   func live() async throws {
     var configuration = Server.Configuration()
     configuration.limits.residentBytes = 1
-    let server = Server(configuration: configuration)
+    let server = Server(configuration: configuration.patient)
     var reports: [String] = []
     server.onDiagnostic.listen { if $0.level == .error { reports.append($0.text()) } }
     let port = try await server.listen()
     try await wait { !reports.isEmpty }
-    let peer = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(port)")
+    let peer = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(port)", configuration: .patient)
     try peer.send(text: #"{"type":"SessionCreate","index":0,"version":"1.0.0","protocol":2}"#)
     let reply = try await peer.receive()
     let text = String(decoding: try #require(reply).bytes, as: UTF8.self)

@@ -86,7 +86,7 @@ final class ClosedScopeTests {
   @Test("Of two calls that stop a server at once, each returns when everything is closed")
   func stoppedTwice() async throws {
     let server = makeServer()
-    let port = try await server.listen()
+    let port = try await server.listen(port: keptPort())
     var clients: [Client] = []
     for number in 0..<10 { clients.append(try await fetch("\(number)", from: server).client) }
     let first = Task { await server.stop() }

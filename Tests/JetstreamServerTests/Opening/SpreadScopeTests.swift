@@ -15,7 +15,7 @@ struct SpreadScopeTests {
   private func makeServer(loops: Int = 2) -> Server {
     var configuration = Server.Configuration()
     configuration.scopeLoops = loops
-    return Server(configuration: configuration)
+    return Server(configuration: configuration.patient)
   }
 
   /// A client of several scopes.
@@ -164,7 +164,7 @@ struct SpreadScopeTests {
   func releasedInside() async throws {
     var configuration = Server.Configuration()
     configuration.sessionExpiry = .milliseconds(1)
-    var server: Server? = Server(configuration: configuration)
+    var server: Server? = Server(configuration: configuration.patient)
     server?.onSessionEnd.listenOnce { _ in server = nil }
     let transport = server!.makeTransport()
     // A tick may end the first sessions while the others are being opened. Those find no server, which is all right: one

@@ -46,7 +46,7 @@ struct AcceptedWebSocketTests {
   }
 
   init() {
-    server = Server()
+    server = Server(configuration: .init().patient)
     scope = Scope(name: "Canvas", root: canvas)
     server.host(scope)
     server.onDiagnostic.listen { [notes] in
@@ -65,7 +65,8 @@ struct AcceptedWebSocketTests {
       notes.ended += 1
     }
     return try await WebSocketListener.start(
-      host: "127.0.0.1", port: 0, onRequest: { _ in .text("another page") },
+      host: "127.0.0.1", port: 0, configuration: .patient,
+      onRequest: { _ in .text("another page") },
       onConnection: { connection, request in await accept(connection, request) })
   }
 
@@ -95,7 +96,8 @@ struct AcceptedWebSocketTests {
   @Test("All that one call returns is handled, in order")
   func batches() async throws {
     let listener = try await open()
-    let peer = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(listener.port)/")
+    let peer = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(listener.port)/", configuration: .patient)
     try peer.send(
       text: Array(
         #"{"type":"SessionCreate","index":0,"version":"0.2.0","params":{},"protocol":2}"#.utf8))
@@ -192,13 +194,14 @@ struct AcceptedWebSocketTests {
   func closing() async throws {
     let ended = AsyncStream<Bool>.makeStream()
     let listener = try await WebSocketListener.start(
-      host: "127.0.0.1",
+      host: "127.0.0.1", configuration: .patient,
       onConnection: { connection, _ in
         while (try? await connection.receive()) != nil {}
         let sent: Void? = try? ServerWebSocket(connection).send(ServerText(Array("late".utf8)))
         ended.continuation.yield(sent != nil)
       })
-    let client = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(listener.port)")
+    let client = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(listener.port)", configuration: .patient)
     await client.close(code: .normal)
     var ends = ended.stream.makeAsyncIterator()
     #expect(await ends.next() == true)

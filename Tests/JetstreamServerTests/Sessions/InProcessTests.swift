@@ -8,7 +8,7 @@ import Testing
 struct InProcessTests {
   @Test("Two clients edit without a socket, and hear of the server's end")
   func edit() async throws {
-    let server = Server()
+    let server = Server(configuration: .init().patient)
     let canvas = Canvas()
     let scope = Scope(name: "Canvas", root: canvas)
     server.host(scope)
@@ -17,7 +17,7 @@ struct InProcessTests {
       seen.append($0)
       return nil
     }
-    let clients = (0..<2).map { _ in Client(transport: server.makeTransport()) }
+    let clients = (0..<2).map { _ in Client(transport: server.makeTransport()).patient }
     let scopes = (0..<2).map { _ in Scope(name: "Canvas", root: Canvas()) }
     for (client, scope) in zip(clients, scopes) {
       try await client.connect(params: ["key": 1])
@@ -73,7 +73,7 @@ struct CredentialTests {
   private let scope: Scope
 
   init() {
-    server = Server()
+    server = Server(configuration: .init().patient)
     scope = Scope(name: "Canvas", root: Canvas())
     server.host(scope)
   }
@@ -84,7 +84,8 @@ struct CredentialTests {
   ) -> (Client, AsyncStream<Credentials.Reason>) {
     let client = Client(
       transport: server.makeTransport(),
-      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
+      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2))
+    ).patient
     server.authenticate = { session in
       guard session.request?.headers["Authorization"] == "good", session.params == ["room": 1]
       else { throw WireError.notYou("the token has expired") }

@@ -77,7 +77,7 @@ struct OriginTests {
 
   @Test("A server refuses with 403 what its policy says, and tells why")
   func live() async throws {
-    let server = Server()
+    let server = Server(configuration: .init().patient)
     var log: [String] = []
     let token = server.onDiagnostic.listen { log.append("\($0)") }
     defer { token.cancel() }
@@ -85,12 +85,13 @@ struct OriginTests {
     let port = try await server.listen { _ in .text("page") }
     let url = "ws://127.0.0.1:\(port)"
     await #expect(throws: WebSocketError.handshakeRefused(status: 403)) {
-      _ = try await WebSocketClient.connect(to: url, headers: [("Origin", "https://evil.example")])
+      _ = try await WebSocketClient.connect(
+        to: url, headers: [("Origin", "https://evil.example")], configuration: .patient)
     }
     #expect(
       log.contains { $0.contains("refused 127.0.0.1: Pages of https://evil.example may not") })
     let own = try await WebSocketClient.connect(
-      to: url, headers: [("Origin", "http://127.0.0.1:\(port)")])
+      to: url, headers: [("Origin", "http://127.0.0.1:\(port)")], configuration: .patient)
     own.abort()
     for (host, status) in [("127.0.0.1:\(port)", "200"), ("evil.example:\(port)", "403")] {
       let socket = try BareSocket(port: port)

@@ -11,8 +11,7 @@ import Testing
 struct SessionControlTests {
   private let server: Server
   private let scope: Scope
-  /// An app's answers, which the test lets come. A client that has waited too long comes again, so each gate may be
-  /// waited at more than once.
+  /// An app's answers, which the test lets come.
   @MainActor
   private final class Gate {
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -37,14 +36,16 @@ struct SessionControlTests {
   }
 
   init() {
-    (server, scope) = (Server(), Scope(name: "Canvas", root: Canvas()))
+    server = Server(configuration: .init().patient)
+    scope = Scope(name: "Canvas", root: Canvas())
     server.host(scope)
   }
 
   private func client(_ tokens: [String]) -> (client: Client, scope: Scope, canvas: Canvas) {
     let client = Client(
       transport: server.makeTransport(),
-      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
+      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2))
+    ).patient
     let left = Mutex(tokens)
     client.credentials = { _ in
       let token = left.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }

@@ -165,8 +165,9 @@ struct TransportTests {
       url: "ws://127.0.0.1:\(port)/rooms?key=1",
       headers: [("Authorization", "Bearer abc"), ("X-Jetstream-Key", "k")])
     try await client.connect(params: ["a": 1])
-    #expect(seen.map(\.connectionParams) == [["key": "k"]] && seen[0].params == ["a": 1])
-    let request = try #require(seen[0].request)
+    // A client whose connection takes too long comes again.
+    #expect(seen.allSatisfy { $0.connectionParams == ["key": "k"] && $0.params == ["a": 1] })
+    let request = try #require(seen.last?.request)
     #expect(request.headers["Authorization"] == "Bearer abc" && request.query == "key=1")
     #expect(request.path == "/rooms" && request.remoteAddress == "127.0.0.1")
     client.close()
@@ -179,9 +180,9 @@ struct TransportTests {
     var hasBegun = false
     let listening = Task {
       hasBegun = true
-      return try await server.listen(host: "localhost")
+      return try await server.listen(host: "localhost", port: keptPort())
     }
-    while !hasBegun { await Task.yield() }
+    try await wait { hasBegun }
     await server.stop()
     switch await listening.result {
     case .failure(let error): #expect(error as? WebSocketError == .cancelled)
@@ -273,7 +274,8 @@ struct TransportTests {
     let server = QueueServer()
     let client = Client(
       transport: server.transport(refusing: 2, after: 1),
-      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(5)))
+      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(5))
+    ).patient
     try await client.connect()
     try await awaitCall { done in
       client.onStatusChange.listenOnce(filter: { $0 == .online }) { _ in done(()) }
@@ -323,11 +325,11 @@ struct TransportTests {
     #expect(denials == 0 && client.status == .offline && !client.hasSession)
   }
 
-  @Test("IPv6 addresses work where the system has them")
+  @Test("IPv6 addresses work where the system has them", .enabled(if: hasVersionSix))
   func versionSix() async throws {
     let server = Server()
     server.host(Scope(name: "Canvas", root: Canvas()))
-    guard let port = try? await server.listen(host: "::1") else { return }
+    let port = try await server.listen(host: "::1")
     let client = Client(url: "ws://[::1]:\(port)")
     try await client.connect()
     #expect(client.status == .online && client.hasSession)

@@ -169,7 +169,7 @@ struct ScopeLogTests {
   }
 }
 
-@Suite("A server that is killed and started again", .serialized, .timeLimit(.minutes(5)))
+@Suite("A server that is killed and started again", .live, .serialized, .timeLimit(.minutes(5)))
 @MainActor
 struct ServerRestartTests {
   private let directory: TemporaryDirectory

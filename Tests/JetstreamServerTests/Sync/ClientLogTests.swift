@@ -190,7 +190,7 @@ struct ClientLogTests {
 /// A class that servers do not know.
 private final class Sketch: Shape {}
 
-@Suite("An app that ends and starts again", .serialized, .timeLimit(.minutes(5)))
+@Suite("An app that ends and starts again", .live, .serialized, .timeLimit(.minutes(5)))
 @MainActor
 struct ClientRestartTests {
   private let directory: TemporaryDirectory

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("How a scope stands to its server", .serialized, .timeLimit(.minutes(5)))
+@Suite("How a scope stands to its server", .live, .serialized, .timeLimit(.minutes(5)))
 @MainActor
 struct SyncStateTests {
   @Test("A client tells what is pending, since when, and where the server is")
