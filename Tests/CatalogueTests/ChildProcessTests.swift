@@ -8,7 +8,7 @@ struct ChildProcessTests {
   func signals() async throws {
     let process = try ChildProcess(
       URL(fileURLWithPath: "/bin/sh"), ["-c", "trap 'exit 7' TERM; kill -TERM $$; exit 3"])
-    #expect(process.waitUntilExit() == 7)
+    #expect(await process.exitCode() == 7)
   }
 
   @Test("A process that is asked to end ends by that signal")
@@ -18,7 +18,21 @@ struct ChildProcessTests {
     process.terminate()
     // A process in which the signal is blocked ends here, by the end of its input.
     try input.fileHandleForWriting.close()
-    #expect(process.waitUntilExit() == SIGTERM)
+    #expect(await process.exitCode() == SIGTERM)
+  }
+
+  @Test("Writing to a process that has ended throws, on a thread that does not block signals, too")
+  @MainActor
+  func brokenPipe() async throws {
+    let input = ChildProcess.pipe()
+    let process = try ChildProcess(
+      URL(fileURLWithPath: "/bin/sh"), ["-c", "exit 0"], input: input)
+    await process.exitCode()
+    for _ in 0..<2 {
+      #expect(throws: (any Error).self) {
+        try ChildProcess.write(Data("late".utf8), to: input.fileHandleForWriting)
+      }
+    }
   }
 
   @Test("A port stays free although processes are started while it is looked for")
@@ -37,7 +51,7 @@ struct ChildProcessTests {
     #expect(ports.filter { !isFree($0) } == [])
     for (process, input) in started {
       try input.close()
-      #expect(process.waitUntilExit() == 0)
+      #expect(await process.exitCode() == 0)
     }
   }
 }

@@ -97,7 +97,7 @@ private final class Group {
     url = try await server.expect("listening on")
     _ = try await server.expect("ready")
     // The first client edits rooms that nobody has ever fetched, without a server.
-    server.kill()
+    await server.kill()
     clients.append(try await start(0))
     try go(0)
     try await clients[0].process.awaitAsides(60)
@@ -140,7 +140,7 @@ private final class Group {
     let moment = ContinuousClock.now + .microseconds(random.next(below: 12_000))
     while ContinuousClock.now < moment {}
     let time = Date().timeIntervalSince1970
-    process.kill()
+    await process.kill()
     clientKills += 1
     let told = await process.takeAsides().map { $0.split(separator: " ") }
     clients[at] = try await start(at)
@@ -163,7 +163,7 @@ private final class Group {
 
   private func killServer() async throws {
     serverKills += 1
-    server.kill()
+    await server.kill()
     // The clients go on without it for a while.
     try await clients[random.next(below: clients.count)].process.awaitAsides(
       random.next(below: 40))
@@ -206,7 +206,7 @@ private final class Group {
   }
 
   func end() {
-    for (_, process) in clients { process.kill() }
-    server.kill()
+    for (_, process) in clients { process.abandon() }
+    server.abandon()
   }
 }

@@ -47,23 +47,31 @@ struct ProcessError: Error, CustomStringConvertible {
   let description: String
 }
 
+/// The output of a process that has ended.
+typealias ProcessEnd = (lines: [String], errors: String, status: Int32)
+
 /// Runs the catalogue to its end.
-func runCatalogue(_ arguments: [String]) throws -> (lines: [String], errors: String, status: Int32)
-{
-  try run("catalogue", arguments)
+func runCatalogue(_ arguments: [String]) async throws -> ProcessEnd {
+  try await run("catalogue", arguments)
 }
 
-/// Runs an executable to its end.
-func run(
-  _ name: String, _ arguments: [String]
-) throws -> (lines: [String], errors: String, status: Int32) {
+/// Runs an executable to its end, or until the test is cancelled.
+func run(_ name: String, _ arguments: [String]) async throws -> ProcessEnd {
   let executable = try Place.executable(name)
   let (output, errors) = (ChildProcess.pipe(), ChildProcess.pipe())
   let process = try ChildProcess(executable, arguments, output: output, errors: errors)
-  // Both are short enough for a pipe.
-  let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-  let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-  return (lines.split(separator: "\n").map(String.init), said, process.waitUntilExit())
+  return await withTaskCancellationHandler {
+    await blocking {
+      // Both are short enough for a pipe.
+      let said = [output, errors].map {
+        String(decoding: $0.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      }
+      let lines = said[0].split(separator: "\n").map(String.init)
+      return (lines, said[1], process.waitUntilExit())
+    }
+  } onCancel: {
+    process.signal(SIGKILL)
+  }
 }
 
 /// A process of the catalogue: lines go in, lines come out.
@@ -110,13 +118,16 @@ final class CatalogueProcess {
   func terminate() { process.terminate() }
 
   /// Ends the process at once, without giving it a chance to do anything, and waits until it is gone.
-  func kill() {
-    process.signal(SIGKILL)
-    process.waitUntilExit()
+  func kill() async {
+    abandon()
+    await process.exitCode()
   }
 
+  /// Ends the process at once, without waiting for it.
+  func abandon() { process.signal(SIGKILL) }
+
   func say(_ line: String) throws {
-    try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+    try ChildProcess.write(Data((line + "\n").utf8), to: input.fileHandleForWriting)
   }
 
   /// The rest of the next line, which has to begin with `word`. Ends with an error when the process

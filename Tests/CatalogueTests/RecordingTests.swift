@@ -38,11 +38,11 @@ struct RecordingTests {
 
   @Test("A recorder signs its journal and its change sets with the name that it is given")
   @MainActor
-  func signs() throws {
+  func signs() async throws {
     let (place, data) = try Place.folder(performances: 24)
     let folder = place.appendingPathComponent("log")
     defer { try? FileManager.default.removeItem(at: place) }
-    let recorded = try runCatalogue([
+    let recorded = try await runCatalogue([
       "record", "--log", folder.path, "--file", data, "--edits", "20", "--name", "ada",
     ])
     try #require(recorded.status == 0, "\(recorded.errors)")
@@ -54,11 +54,11 @@ struct RecordingTests {
   }
 
   @Test("A log that cannot be locked is replayed, and nothing in its folder changes")
-  func withoutLock() throws {
+  func withoutLock() async throws {
     let (place, data) = try Place.folder(performances: 24)
     let folder = place.appendingPathComponent("log")
     defer { try? FileManager.default.removeItem(at: place) }
-    let recorded = try runCatalogue([
+    let recorded = try await runCatalogue([
       "record", "--log", folder.path, "--file", data, "--edits", "20",
     ])
     #expect(recorded.status == 0)
@@ -67,7 +67,7 @@ struct RecordingTests {
     try FileManager.default.removeItem(at: lock)
     try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: false)
     let before = try contents(of: folder)
-    let replayed = try runCatalogue(["replay", "--log", folder.path])
+    let replayed = try await runCatalogue(["replay", "--log", folder.path])
     #expect(replayed.status == 0 && replayed.lines == recorded.lines.suffix(1))
     #expect(replayed.errors.isEmpty, "\(replayed.errors)")
     #expect(try contents(of: folder) == before)
@@ -82,26 +82,26 @@ struct RecordingTests {
   }
 }
 
-@Suite("Replaying what is not there", .timeLimit(.minutes(1)))
+@Suite("Replaying what is not there", .timeLimit(.minutes(5)))
 struct MissingLogTests {
   @Test("A folder that is not there is not made, and the error names it")
-  func missingFolder() throws {
+  func missingFolder() async throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("catalogue-log-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
-    let replayed = try runCatalogue(["replay", "--log", folder.path])
+    let replayed = try await runCatalogue(["replay", "--log", folder.path])
     #expect(replayed.status == 1 && replayed.lines.isEmpty)
     #expect(replayed.errors.contains(folder.path), "\(replayed.errors)")
     #expect(!FileManager.default.fileExists(atPath: folder.path))
   }
 
   @Test("A folder without a log stays empty, and the error names it")
-  func emptyFolder() throws {
+  func emptyFolder() async throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("catalogue-log-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-    let replayed = try runCatalogue(["replay", "--log", folder.path])
+    let replayed = try await runCatalogue(["replay", "--log", folder.path])
     #expect(replayed.status == 1 && replayed.errors.contains("there is no log in \(folder.path)"))
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }

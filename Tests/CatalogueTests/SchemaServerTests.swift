@@ -2,7 +2,9 @@ import Foundation
 import Pacing
 import Testing
 
-@Suite("A server that has the catalogue's schema, and none of its classes", .live, .serialized)
+@Suite(
+  "A server that has the catalogue's schema, and none of its classes", .live, .serialized,
+  .timeLimit(.minutes(5)))
 struct SchemaServerTests {
   @Test(
     "It serves clients that have the classes, over a restart and with the log of a server that had them"
@@ -14,7 +16,7 @@ struct SchemaServerTests {
     let isWhole = ProcessInfo.processInfo.environment["JETSTREAM_DATA"] != nil
     let data = isWhole ? Place.realData ?? sample : sample
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
-    let written = try runCatalogue(["schema"])
+    let written = try await runCatalogue(["schema"])
     try #require(written.status == 0, "\(written.errors)")
     try written.lines.joined().write(toFile: path("schema.json"), atomically: true, encoding: .utf8)
 
@@ -24,7 +26,7 @@ struct SchemaServerTests {
     _ = try await first.expect("ready")
     let imported = try await first.ask("print", for: "canonical")
     // The next one cannot have the log before this one is gone.
-    first.kill()
+    await first.kill()
 
     let serving = [path("schema.json"), "Catalogue", path("server"), "\(keptPort())"]
     var server = try CatalogueProcess(serving, of: "SchemaServer")
@@ -41,7 +43,7 @@ struct SchemaServerTests {
     }
     for client in clients { try client.say("go") }
     _ = try await clients[0].expect("edited")
-    server.kill()
+    await server.kill()
     server = try CatalogueProcess(serving, of: "SchemaServer")
     _ = try await server.expect("listening on")
     _ = try await clients[1].expect("edited")
@@ -66,7 +68,7 @@ struct SchemaServerTests {
   }
 
   @Test("It says what is wrong with a schema, and where")
-  func wrongSchema() throws {
+  func wrongSchema() async throws {
     let (folder, _) = try Place.folder(performances: 1)
     defer { try? FileManager.default.removeItem(at: folder) }
     let file = folder.appendingPathComponent("schema.json")
@@ -74,7 +76,7 @@ struct SchemaServerTests {
       #"{"version":1,"root":"A","classes":[{"name":"A","properties":[{"name":"x","type":"Itn"}]}]}"#
         .utf8
     ).write(to: file)
-    let result = try run("SchemaServer", [file.path, "A", folder.path + "/log", "0"])
+    let result = try await run("SchemaServer", [file.path, "A", folder.path + "/log", "0"])
     #expect(result.status == 1)
     #expect(
       result.errors == "SchemaServer: classes[0].properties[0].type is \"Itn\", which is no type.\n"

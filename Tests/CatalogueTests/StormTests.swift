@@ -1,5 +1,6 @@
 import Foundation
 import Jetstream
+import Pacing
 import Testing
 
 /// Real processes, real sockets, real files, and no mercy. `JETSTREAM_STORM_SECONDS` says how long, a few
@@ -66,6 +67,7 @@ private final class Storm {
   private var clients: [(name: String, process: CatalogueProcess)] = []
   private let folder: URL
   private let url: String
+  private let port = "\(keptPort())"
   private var incarnations = 0
   private var random: SeededChoices
   /// How many milliseconds a client waits between edits.
@@ -79,7 +81,7 @@ private final class Storm {
     server = try CatalogueProcess(
       [
         "serve", "--file", data, "--log", folder.appendingPathComponent("server").path,
-        "--wait",
+        "--port", port, "--wait",
       ])
     url = try await server.expect("listening on")
     _ = try await server.expect("ready")
@@ -108,18 +110,17 @@ private final class Storm {
     switch strike {
     case .killsClient:
       try await noteKept(at)
-      clients[at].process.kill()
+      await clients[at].process.kill()
       clients[at] = try await start(at)
     case .cutsConnections:
       for client in clients where random.next(below: 2) == 0 { try client.process.say("cut") }
       try await noteKept(at)
     case .killsServer:
-      server.kill()
+      await server.kill()
       try await noteKept(at)
       // Some go on without a server, and one is killed meanwhile.
-      clients[at].process.kill()
+      await clients[at].process.kill()
       clients[at] = try await start(at)
-      let port = url.split(separator: ":").last.map(String.init) ?? ""
       server = try CatalogueProcess([
         "serve", "--log", folder.appendingPathComponent("server").path, "--port", port,
         "--wait",
@@ -155,8 +156,8 @@ private final class Storm {
   }
 
   func end() {
-    for (_, process) in clients { process.kill() }
-    server.kill()
+    for (_, process) in clients { process.abandon() }
+    server.abandon()
   }
 }
 

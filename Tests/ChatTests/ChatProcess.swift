@@ -41,7 +41,7 @@ final class ChatProcess: Sendable {
   deinit { process.signal(SIGKILL) }
 
   /// Types a line.
-  func type(_ line: String) throws { try input.write(contentsOf: Data("\(line)\n".utf8)) }
+  func type(_ line: String) throws { try ChildProcess.write(Data("\(line)\n".utf8), to: input) }
 
   /// Reads lines until one contains all of `texts` and not `unwanted`.
   @discardableResult

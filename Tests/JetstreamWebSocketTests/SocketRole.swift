@@ -40,7 +40,7 @@ final class SocketRole: Sendable {
 
   /// Returns the answer to a command, past the refusals that a listener has still said.
   func ask(_ command: String) async throws -> String {
-    input.fileHandleForWriting.write(Data((command + "\n").utf8))
+    try ChildProcess.write(Data((command + "\n").utf8), to: input.fileHandleForWriting)
     while true {
       let line = try await line()
       if !line.hasPrefix("refused ") { return line }

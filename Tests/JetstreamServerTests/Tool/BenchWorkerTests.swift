@@ -12,32 +12,26 @@ import Testing
 struct BenchWorkerTests {
   private let files = try! TemporaryDirectory()
 
-  /// Runs a worker on a thread of its own, since the server needs that of the test, until it has sent its last line.
+  /// Runs a worker until it has sent its last line.
   private func worker(_ plan: BenchPlan, stops: Bool) async throws -> LogProcess {
-    try await withCheckedThrowingContinuation { (done: CheckedContinuation<_, any Error>) in
-      Thread.detachNewThread {
-        do {
-          let process = try Self.process(plan, stops: stops)
-          done.resume(returning: process)
-        } catch {
-          done.resume(throwing: error)
-        }
-      }
-    }
+    let process = try LogProcess("jetstream", ["bench-worker", Self.text(plan)])
+    try await process.beside { try Self.direct($0, stops: stops) }
+    return process
   }
 
-  private nonisolated static func process(_ plan: BenchPlan, stops: Bool) throws -> LogProcess {
-    func text(_ value: some Encodable) -> String {
-      String(decoding: BenchLines.data(value).dropLast(), as: UTF8.self)
-    }
-    let process = try LogProcess("jetstream", ["bench-worker", text(plan)])
-    while let line = process.line() {
+  private nonisolated static func text(_ value: some Encodable) -> String {
+    String(decoding: BenchLines.data(value).dropLast(), as: UTF8.self)
+  }
+
+  /// Gives a worker its orders, on a thread that waits for nothing else.
+  private nonisolated static func direct(_ process: LogProcess, stops: Bool) throws {
+    while let line = process.waitForLine() {
       switch BenchLines.value(BenchLine.self, of: line) {
-      case .ready?: process.say(text(BenchOrder.begin(at: BenchClock.now)))
-      case .second?: if stops { process.say(text(BenchOrder.stop)) }
+      case .ready?: try process.say(text(BenchOrder.begin(at: BenchClock.now)))
+      case .second?: if stops { try process.say(text(BenchOrder.stop)) }
       case .written(_, let accepted, _)?:
-        if !stops { process.say(text(BenchOrder.drain(accepted: accepted))) }
-      case .done?: return process
+        if !stops { try process.say(text(BenchOrder.drain(accepted: accepted))) }
+      case .done?: return
       case .failed(let reason)?: throw ProcessProblem(text: reason)
       case nil: throw ProcessProblem(text: "not a line of a worker: \(line)")
       }
@@ -74,7 +68,7 @@ struct BenchWorkerTests {
     }
     #expect(server.connectionCount == 9)
     client.close()
-    #expect(process.finish().status == 0)
+    #expect(try await process.finish().status == 0)
     try await wait { server.connectionCount == 0 }
     #expect(warnings.isEmpty)
     await server.stop()

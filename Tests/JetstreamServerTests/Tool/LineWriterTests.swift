@@ -19,27 +19,27 @@ private final class PipeReading: Sendable {
   }
 
   /// Waits for the end and returns the lines.
-  func lines() -> [String] {
-    done.wait()
+  func lines() async -> [String] {
+    await blocking { [done] in _ = done.wait() }
     return String(decoding: text.withLock { $0 }, as: UTF8.self).split(separator: "\n")
       .map(String.init)
   }
 }
 
-@Suite("Lines that a thread of its own writes", .live, .timeLimit(.minutes(1)))
+@Suite("Lines that a thread of its own writes", .live, .timeLimit(.minutes(5)))
 struct LineWriterTests {
   @Test("All lines are written in their order, and the end waits for them")
-  func order() throws {
+  func order() async throws {
     let pipe = ChildProcess.pipe()
     let writer = LineWriter(pipe.fileHandleForWriting)
     for number in 0..<500 { writer.write("\(number)") }
     writer.finish(within: .seconds(60))
     try pipe.fileHandleForWriting.close()
-    #expect(PipeReading(pipe).lines() == (0..<500).map { "\($0)" })
+    #expect(await PipeReading(pipe).lines() == (0..<500).map { "\($0)" })
   }
 
   @Test("A pipe that is not read holds up no writer; what was left out is counted in its place")
-  func unread() throws {
+  func unread() async throws {
     let pipe = ChildProcess.pipe()
     let writer = LineWriter(pipe.fileHandleForWriting, limit: 10_000)
     // Far more than the pipe and the queue hold.
@@ -49,7 +49,7 @@ struct LineWriterTests {
     writer.finish(within: .seconds(60))
     try pipe.fileHandleForWriting.close()
     var (next, omitted) = (0, 0)
-    for line in reading.lines() {
+    for line in await reading.lines() {
       let word = line.prefix { $0 != " " }
       if let number = Int(word) {
         #expect(number == next && line == "\(number) \(filling)")

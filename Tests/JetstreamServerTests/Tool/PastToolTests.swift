@@ -8,8 +8,8 @@ import Testing
 @Suite("The past of a shared scope, on the command line", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct PastToolTests {
-  private func run(_ arguments: String...) throws -> [String] {
-    let result = try LogProcess("jetstream", ["log"] + arguments).finish()
+  private func run(_ arguments: String...) async throws -> [String] {
+    let result = try await LogProcess("jetstream", ["log"] + arguments).finish()
     #expect(result.status == 0 && result.errors.isEmpty, "\(arguments): \(result.errors)")
     return result.lines
   }
@@ -26,7 +26,7 @@ struct PastToolTests {
     scope.flush()
     try await log.close()
     let lines =
-      try run("blame", directory.path, canvas.uuid.uuidString, "name")
+      try await run("blame", directory.path, canvas.uuid.uuidString, "name")
       + run("tail", directory.path) + run("show", directory.path)
     let controls = lines.joined().unicodeScalars.filter {
       $0.properties.generalCategory == .control && $0 != "\t"
@@ -94,7 +94,7 @@ struct PastToolTests {
     return canvas.uuid
   }
 
-  private func compare(_ path: String, root: UUID, from first: Int) throws {
+  private func compare(_ path: String, root: UUID, from first: Int) async throws {
     let reader = try LogReader(path)
     let last = try #require(try reader.verify().records?.upperBound)
     #expect(last - first >= 18)
@@ -102,12 +102,12 @@ struct PastToolTests {
     for sequence in first...last {
       try reader.restore(into: then, at: sequence)
       #expect(
-        try run("show", "--json", "--at", "\(sequence)", path) == [then.canonicalJSON],
+        try await run("show", "--json", "--at", "\(sequence)", path) == [then.canonicalJSON],
         "\(path) at \(sequence)")
     }
-    #expect(try run("show", path) == run("show", "--at", "\(last)", path))
+    #expect(try await run("show", path) == run("show", "--at", "\(last)", path))
     for (from, to) in [(first, last), (last, first), (last - 5, last - 2), (first + 3, first + 9)] {
-      let found = try run("diff", "--json", "--from", "\(from)", "--to", "\(to)", path)
+      let found = try await run("diff", "--json", "--from", "\(from)", "--to", "\(to)", path)
       #expect(
         found == [try reader.difference(from: from, to: to).json.canonicalText], "\(from) to \(to)")
       let set = try reader.difference(from: from, to: to, using: then)
@@ -137,7 +137,7 @@ struct PastToolTests {
     }
     for property in ["name", "likes", "shapes"] {
       let writes = try reader.writes(to: property, of: root)
-      let lines = try run("blame", path, root.uuidString, property).map { line in
+      let lines = try await run("blame", path, root.uuidString, property).map { line in
         line.split(separator: "\t").map(String.init)
       }
       #expect(lines.map(\.first) == writes.map { "\($0.sequence)" }, "\(property)")
@@ -152,15 +152,15 @@ struct PastToolTests {
     let directory = try TemporaryDirectory()
     let (server, client) = (directory.path + "/server", directory.path + "/ada")
     let root = try await edit(server: server, client: client)
-    try compare(server, root: root, from: 0)
+    try await compare(server, root: root, from: 0)
     var cursor = try LogReader(client).read()
     var first = 1
     while let record = try cursor.next(), record.kind != ReplicaRecord.Kind.base {
       first = record.sequence + 1
     }
-    try compare(client, root: root, from: first)
-    let lines = try run("show", client)
+    try await compare(client, root: root, from: first)
+    let lines = try await run("show", client)
     #expect(lines.first?.hasPrefix("Canvas ") == true && lines.contains(#"  name: "pending""#))
-    #expect(try run("show", server).contains(#"  name: "Barbara's, round 2""#))
+    #expect(try await run("show", server).contains(#"  name: "Barbara's, round 2""#))
   }
 }

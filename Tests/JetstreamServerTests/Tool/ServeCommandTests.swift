@@ -114,10 +114,12 @@ struct ServeCommandTests {
   private let files = try! TemporaryDirectory()
 
   /// Starts the command, and returns it with the URL that it prints.
-  private func serve(_ options: [String] = []) throws -> (process: LogProcess, url: String) {
+  private func serve(
+    _ options: [String] = []
+  ) async throws -> (process: LogProcess, url: String) {
     let process = try LogProcess(
       "jetstream", ["serve", "--data", files.path, "--port", "0"] + options)
-    let line = try #require(process.line())
+    let line = try #require(await process.line())
     let url = try #require(line.firstMatch(of: /ws:\/\/[0-9.]+:[0-9]+/))
     return (process, String(url.output))
   }
@@ -138,7 +140,7 @@ struct ServeCommandTests {
     let (ann, bob) = ("ann-0123456789abcdef", "bob-0123456789abcdef")
     try "# users\n\(ann) ann\n\n\(bob) bob read-only\n".write(
       toFile: file, atomically: true, encoding: .utf8)
-    let (process, url) = try serve(["--keys", file])
+    let (process, url) = try await serve(["--keys", file])
     let note = Note()
     let (writer, scope) = try await join("Notes", note, url + "/?x-jetstream-key=" + ann)
     note.text = "from ann"
@@ -160,29 +162,36 @@ struct ServeCommandTests {
     writer.close()
     reader.close()
     process.stop()
-    #expect(process.finish().status == 0)
+    #expect(try await process.finish().status == 0)
   }
 
   @Test("The keys may come through a pipe")
   func keysFromPipe() async throws {
     let pipe = files.path + "/pipe"
     try #require(mkfifo(pipe, 0o600) == 0)
-    // To open a pipe takes until it is opened on the other side.
-    Thread.detachNewThread {
-      let writing = FileHandle(forWritingAtPath: pipe)
-      try? writing?.write(contentsOf: Data("ann-0123456789abcdef ann\n".utf8))
-      try? writing?.close()
-    }
-    let (process, url) = try serve(["--keys", pipe])
+    async let written: Void = write("ann-0123456789abcdef ann\n", to: pipe)
+    let (process, url) = try await serve(["--keys", pipe])
+    try await written
     let (client, _) = try await join(
       "Notes", Note(), url + "/?x-jetstream-key=ann-0123456789abcdef")
     client.close()
     process.stop()
-    #expect(process.finish().status == 0)
+    #expect(try await process.finish().status == 0)
+  }
+
+  /// Writes into a named pipe, once it is opened on the other side.
+  private func write(_ text: String, to path: String) async throws {
+    var descriptor: Int32 = -1
+    try await wait {
+      descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+      return descriptor >= 0
+    }
+    let pipe = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    try ChildProcess.write(Data(text.utf8), to: pipe)
   }
 
   @Test("A file that cannot be read is named with the system's reason, or its first bad line")
-  func unreadableFiles() throws {
+  func unreadableFiles() async throws {
     let file = files.path + "/keys"
     try Data("0123456789abcdef ann\n0123456789abcde\u{FF} b\n".utf8.map { $0 == 0xBF ? 0xFF : $0 })
       .write(to: URL(fileURLWithPath: file))
@@ -192,7 +201,7 @@ struct ServeCommandTests {
       ("--schema", files.path + "/none", "cannot be read: No such file or directory."),
       ("--keys", file, "line 2 is not UTF-8."),
     ] {
-      let result = try LogProcess(
+      let result = try await LogProcess(
         "jetstream", ["serve", "--data", files.path + "/data", option, path]
       ).finish()
       #expect(result.status == 3 && result.errors.hasSuffix(problem + "\n"), "\(result)")
@@ -202,11 +211,10 @@ struct ServeCommandTests {
 
   @Test("One request to stop that comes as two signals is one request")
   func twoSignals() async throws {
-    let (process, url) = try serve()
+    let (process, url) = try await serve()
     let (client, _) = try await join("Notes", Note(), url)
-    process.stop()
-    process.interrupt()
-    let (lines, _, status) = process.finish()
+    process.stopByTwoSignals()
+    let (lines, _, status) = try await process.finish()
     #expect(lines.last == "Stopped." && status == 0)
     client.close()
   }
@@ -234,7 +242,7 @@ struct ServeCommandTests {
   @Test("Apps of different classes use it at once; it is killed, started again, and asked to stop")
   func twoApps() async throws {
     for round in 1...3 {
-      let (process, url) = try serve()
+      let (process, url) = try await serve()
       let (note, tally) = (Note(), Tally())
       let (first, notes) = try await join("Notes", note, url)
       let (second, tallies) = try await join("Tally", tally, url)
@@ -245,11 +253,11 @@ struct ServeCommandTests {
       try await second.sync(tallies)
       if round == 2 {
         process.stop()
-        let (lines, errors, status) = process.finish()
+        let (lines, errors, status) = try await process.finish()
         #expect(lines.last == "Stopped." && status == 0, "\(lines) \(errors)")
       } else {
         process.kill()
-        _ = process.finish()
+        _ = try await process.finish()
       }
       first.close()
       second.close()
@@ -258,8 +266,8 @@ struct ServeCommandTests {
 
   @Test("A second process on the same directory is refused, and so is a port that is taken")
   func refused() async throws {
-    let (process, url) = try serve()
-    let second = try LogProcess("jetstream", ["serve", "--data", files.path, "--port", "0"])
+    let (process, url) = try await serve()
+    let second = try await LogProcess("jetstream", ["serve", "--data", files.path, "--port", "0"])
       .finish()
     #expect(second.status == 3)
     #expect(
@@ -267,25 +275,26 @@ struct ServeCommandTests {
         == "jetstream serve: another process serves the scopes in \(files.path).\n")
     let other = try TemporaryDirectory()
     let port = String(url.split(separator: ":").last ?? "")
-    let third = try LogProcess("jetstream", ["serve", "--data", other.path, "--port", port])
+    let third = try await LogProcess("jetstream", ["serve", "--data", other.path, "--port", port])
       .finish()
     #expect(third.status == 3 && third.errors.contains("port \(port) on 127.0.0.1 is taken"))
     process.kill()
-    _ = process.finish()
+    _ = try await process.finish()
   }
 
   @Test("It goes on while its output is not read")
   func unreadOutput() async throws {
-    let (process, url) = try serve()
+    let (process, url) = try await serve()
     // Each request is refused with a warning that names the origin, and all of them take more than a pipe does.
     let origin = "https://" + String(repeating: "a", count: 12_000) + ".example"
     for _ in 0..<20 {
       await #expect(throws: WebSocketError.handshakeRefused(status: 403)) {
-        _ = try await WebSocketClient.connect(to: url, headers: [("Origin", origin)])
+        _ = try await WebSocketClient.connect(
+          to: url, headers: [("Origin", origin)], configuration: .patient)
       }
     }
     process.stop()
-    let (lines, errors, status) = process.finish()
+    let (lines, errors, status) = try await process.finish()
     #expect(lines.last == "Stopped." && status == 0)
     #expect(errors.hasPrefix("20") && errors.contains("refused 127.0.0.1: Pages of https://aaa"))
   }
@@ -294,17 +303,17 @@ struct ServeCommandTests {
   func schema() async throws {
     let file = files.path + "/note.json"
     try ScopeSchema(of: Note.self).json.text.write(toFile: file, atomically: true, encoding: .utf8)
-    let (process, url) = try serve(["--schema", file])
+    let (process, url) = try await serve(["--schema", file])
     let note = Note()
     let (client, scope) = try await join("A", note, url)
     note.text = "fits"
     try await client.sync(scope)
     client.close()
     process.kill()
-    _ = process.finish()
+    _ = try await process.finish()
     let broken = files.path + "/broken.json"
     try "{}".write(toFile: broken, atomically: true, encoding: .utf8)
-    let wrong = try LogProcess(
+    let wrong = try await LogProcess(
       "jetstream", ["serve", "--data", files.path, "--schema", broken]
     ).finish()
     #expect(wrong.status == 3 && wrong.errors.contains("broken.json is no schema"), "\(wrong)")
@@ -326,7 +335,7 @@ struct ServeCommandTests {
     var random = SeededGenerator(seed: seed)
     let additions = Additions()
     for round in 0..<6 {
-      let (process, url) = try serve(["--open", "2", "--idle", "0"])
+      let (process, url) = try await serve(["--open", "2", "--idle", "0"])
       // Each client uses one scope after the other, so that they are opened and closed all the time.
       let goal = additions.accepted.values.reduce(0, +) + Int.random(in: 1...12, using: &random)
       let clients = (0..<3).map { number in
@@ -334,12 +343,12 @@ struct ServeCommandTests {
       }
       try await wait { additions.accepted.values.reduce(0, +) >= goal }
       process.kill()
-      _ = process.finish()
+      _ = try await process.finish()
       for client in clients {
         client.cancel()
         await client.value
       }
-      let (next, nextURL) = try serve(["--open", "8"])
+      let (next, nextURL) = try await serve(["--open", "8"])
       for (name, count) in additions.accepted {
         let tally = Tally()
         let (client, _) = try await join(name, tally, nextURL)
@@ -350,7 +359,7 @@ struct ServeCommandTests {
       }
       additions.unknown = [:]
       next.stop()
-      #expect(next.finish().status == 0)
+      #expect(try await next.finish().status == 0)
     }
   }
 

@@ -15,7 +15,7 @@ private final class Entry: ModelObject {
 }
 
 /// A process that edits, logs and acknowledges is killed: `JETSTREAM_LOG_KILLS` times.
-@Suite("A killed process", .serialized)
+@Suite("A killed process", .serialized, .timeLimit(.minutes(30)))
 struct LogKillTests {
   @Test("The log holds what was acknowledged, perhaps one append more, never half of one (M1)")
   func kills() async throws {
@@ -30,16 +30,16 @@ struct LogKillTests {
         let child = try LogProcess(
           "LogWriter", [directory.path, mode, "\(number * 100_000 + round)"])
         defer { child.kill() }
-        #expect(child.line() == "open \(last)", "round \(round)")
+        #expect(try await child.line() == "open \(last)", "round \(round)")
         var acknowledged = last
         for _ in 0..<Int.random(in: 0...60, using: &random) {
-          acknowledged = try #require(child.line().flatMap { Int($0) })
+          acknowledged = try #require(await child.line().flatMap { Int($0) })
         }
         // A moment more, that no line marks.
         var spin = Int.random(in: 0...200_000, using: &random)
         while spin > 0 { spin -= 1 }
         child.kill()
-        acknowledged = child.finish().lines.last.flatMap { Int($0) } ?? acknowledged
+        acknowledged = try await child.finish().lines.last.flatMap { Int($0) } ?? acknowledged
 
         let found = try await restored(directory.path, &total)
         #expect(
@@ -91,16 +91,16 @@ struct LogKillTests {
     let directory = try TemporaryDirectory()
     let child = try LogProcess("LogWriter", [directory.path, "lock", "1"])
     defer { child.kill() }
-    #expect(child.line() == "open 0")
+    #expect(try await child.line() == "open 0")
     #expect(throws: LogError.inUse(path: directory.path)) { try FragmentLog(directory.path) }
     // Reading is free.
     #expect(try LogReader(directory.path).verify().isWhole)
     child.kill()
-    _ = child.finish()
+    _ = try await child.finish()
     let log = try FragmentLog(directory.path)
     let other = try LogProcess("LogWriter", [directory.path, "lock", "1"])
     defer { other.kill() }
-    let end = other.finish()
+    let end = try await other.finish()
     #expect(end.status == 1 && end.lines.isEmpty)
     #expect(end.errors.contains("is open for writing already"), "\(end.errors)")
     try await log.close()

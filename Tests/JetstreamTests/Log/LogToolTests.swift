@@ -3,12 +3,10 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("The command jetstream log", .serialized)
+@Suite("The command jetstream log", .serialized, .timeLimit(.minutes(5)))
 struct LogToolTests {
-  private func run(_ arguments: String...) throws -> (
-    lines: [String], errors: String, status: Int32
-  ) {
-    try LogProcess("jetstream", arguments).finish()
+  private func run(_ arguments: String...) async throws -> LogProcess.End {
+    try await LogProcess("jetstream", arguments).finish()
   }
 
   private func makeLog(_ path: String) async throws {
@@ -33,32 +31,33 @@ struct LogToolTests {
   func good() async throws {
     let directory = try TemporaryDirectory()
     try await makeLog(directory.path)
-    let verified = try run("log", "verify", directory.path)
+    let verified = try await run("log", "verify", directory.path)
     #expect(verified.status == 0 && verified.errors.isEmpty)
     #expect(verified.lines.first?.hasPrefix("records 1 to 30, in ") == true)
     #expect(verified.lines.contains("snapshots at 20") && verified.lines.last == "ok")
-    let json = try run("log", "verify", "--json", directory.path)
+    let json = try await run("log", "verify", "--json", directory.path)
     guard case .object(let object) = try JSONValue(parsing: json.lines.joined()) else {
       Issue.record("no object: \(json)")
       return
     }
     #expect(object["whole"] == true && object["last"] == 30 && object["tornBytes"] == 0)
-    let dump = try run("log", "dump", "--from", "3", "--to", "5", directory.path)
+    let dump = try await run("log", "dump", "--from", "3", "--to", "5", directory.path)
     #expect(dump.status == 0 && dump.lines.count == 3)
     #expect(dump.lines[0].hasPrefix("3\tset\t{\"id\":\"00000000-0000-0000-0000-000000000003\""))
-    #expect(try run("log", "dump", "--kind", "other", directory.path).lines.isEmpty)
-    let snapshot = try run("log", "dump", "--snapshot", directory.path)
+    #expect(try await run("log", "dump", "--kind", "other", directory.path).lines.isEmpty)
+    let snapshot = try await run("log", "dump", "--snapshot", directory.path)
     #expect(snapshot.lines == ["20\tfragment\t{\"a\":1}"])
     #expect(
-      try run("log", "dump", "--snapshot", "--kind", "fragment", directory.path).lines
+      try await run("log", "dump", "--snapshot", "--kind", "fragment", directory.path).lines
         == snapshot.lines)
-    #expect(try run("log", "dump", "--snapshot", "--kind", "other", directory.path).lines.isEmpty)
-    let early = try run("log", "dump", "--snapshot", "--to", "19", directory.path)
+    #expect(
+      try await run("log", "dump", "--snapshot", "--kind", "other", directory.path).lines.isEmpty)
+    let early = try await run("log", "dump", "--snapshot", "--to", "19", directory.path)
     #expect(early.status == 3 && early.lines.isEmpty)
     #expect(
       early.errors
         == "jetstream log: the log in \(directory.path) has no snapshot up to record 19.\n")
-    let tail = try run("log", "tail", "-n", "2", directory.path)
+    let tail = try await run("log", "tail", "-n", "2", directory.path)
     #expect(tail.lines.map { $0.prefix(3) } == ["29\t", "30\t"])
   }
 
@@ -68,7 +67,7 @@ struct LogToolTests {
     let log = try FragmentLog(directory.path)
     try log.append(ChangeSet(fragments: [], bases: [:]))
     try await log.close()
-    let none = try run("log", "dump", "--snapshot", directory.path)
+    let none = try await run("log", "dump", "--snapshot", directory.path)
     #expect(none.status == 3 && none.lines.isEmpty)
     #expect(none.errors == "jetstream log: the log in \(directory.path) has no snapshot.\n")
     let other = try TemporaryDirectory()
@@ -77,7 +76,7 @@ struct LogToolTests {
     var bytes = try Data(contentsOf: file)
     bytes[bytes.count - 20] ^= 1
     try bytes.write(to: file)
-    let damaged = try run("log", "dump", "--snapshot", other.path)
+    let damaged = try await run("log", "dump", "--snapshot", other.path)
     #expect(damaged.status == 1 && damaged.errors.contains(LogNames.snapshot(20)))
   }
 
@@ -96,12 +95,13 @@ struct LogToolTests {
           date: author.map { _ in date }))
     }
     try await log.close()
-    let blame = try run("log", "blame", directory.path, model.uuidString, "x")
+    let blame = try await run("log", "blame", directory.path, model.uuidString, "x")
     #expect(blame.lines == ["1\t2023-11-14T22:13:20.500Z\tAda\t1\ta b", "2\t-\t-\t2\t-"])
     #expect(blame.status == 0)
-    #expect(try run("log", "blame", directory.path, model.uuidString, "y").lines.isEmpty)
+    #expect(try await run("log", "blame", directory.path, model.uuidString, "y").lines.isEmpty)
     for arguments in [[], ["no UUID", "x"], [model.uuidString]] {
-      let wrong = try LogProcess("jetstream", ["log", "blame", directory.path] + arguments).finish()
+      let wrong = try await LogProcess("jetstream", ["log", "blame", directory.path] + arguments)
+        .finish()
       #expect(wrong.status == 2 && wrong.errors.contains("UUID"))
     }
   }
@@ -112,7 +112,7 @@ struct LogToolTests {
     try await makeLog(directory.path)
     let name = LogNames.segment(31)
     try #require(mkfifo("\(directory.path)/\(name)", 0o600) == 0)
-    let result = try run("log", "verify", directory.path)
+    let result = try await run("log", "verify", directory.path)
     #expect(result.status == 3 && result.errors.contains(name), "\(result)")
   }
 
@@ -121,7 +121,7 @@ struct LogToolTests {
     let directory = try TemporaryDirectory()
     try await makeLog(directory.path)
     try #require(mkfifo("\(directory.path)/x", 0o600) == 0)
-    let result = try run("log", "verify", directory.path)
+    let result = try await run("log", "verify", directory.path)
     #expect(result.status == 0 && result.lines.last == "ok", "\(result)")
     try await FragmentLog(directory.path).close()
   }
@@ -132,13 +132,13 @@ struct LogToolTests {
     try await makeLog(directory.path)
     let process = try LogProcess("jetstream", ["log", "tail", "-n", "1", "-f", directory.path])
     defer { process.kill() }
-    #expect(process.line()?.hasPrefix("30\tset\t") == true)
+    #expect(try await process.line()?.hasPrefix("30\tset\t") == true)
     let log = try FragmentLog(directory.path)
     try log.append(ChangeSet(fragments: [], bases: [:]))
     try await log.sync()
-    #expect(process.line()?.hasPrefix("31\tset\t") == true)
+    #expect(try await process.line()?.hasPrefix("31\tset\t") == true)
     process.kill()
-    _ = process.finish()
+    _ = try await process.finish()
     try await log.close()
   }
 
@@ -150,15 +150,15 @@ struct LogToolTests {
     let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(last))
     let bytes = try Data(contentsOf: file)
     try (bytes + Data(#"{"seq":31,"kind":"set","rest":0,"syn"#.utf8)).write(to: file)
-    let torn = try run("log", "verify", directory.path)
+    let torn = try await run("log", "verify", directory.path)
     #expect(torn.status == 0 && torn.lines.contains { $0.hasPrefix("torn tail: ") })
     var changed = bytes
     changed[changed.count - 20] ^= 1
     try changed.write(to: file)
-    let damaged = try run("log", "verify", directory.path)
+    let damaged = try await run("log", "verify", directory.path)
     #expect(damaged.status == 1 && damaged.lines.last == "damaged")
     #expect(damaged.lines.contains { $0.contains("record 30: its checksum is wrong") })
-    let dump = try run("log", "dump", directory.path)
+    let dump = try await run("log", "dump", directory.path)
     #expect(dump.status == 1 && dump.lines.count == 29)
     #expect(dump.errors.contains("record 30"))
   }
@@ -173,12 +173,12 @@ struct LogToolTests {
     let end = try #require(bytes.dropLast().lastIndex(of: UInt8(ascii: "\n"))) + 1
     for length in [end, end + 20] {
       try bytes.prefix(length).write(to: file)
-      let verified = try run("log", "verify", directory.path)
+      let verified = try await run("log", "verify", directory.path)
       #expect(verified.status == 1 && verified.lines.last == "damaged")
       let place = "\(LogNames.segment(last)), byte \(end), record 30: "
       let problem = "30 records were known to be durable, but only 29 are there"
       #expect(verified.lines.contains { $0.contains(place + problem) }, "\(verified.lines)")
-      let dump = try run("log", "dump", directory.path)
+      let dump = try await run("log", "dump", directory.path)
       #expect(dump.status == 1 && dump.lines.count == 29)
       #expect(dump.errors.contains(problem))
     }
@@ -193,7 +193,7 @@ struct LogToolTests {
     try FileManager.default.removeItem(atPath: directory.path + "/" + LogNames.segment(1))
     let problem = "5 records were known to be durable, but no segment is there"
     for command in ["verify", "dump", "tail"] {
-      let result = try run("log", command, directory.path)
+      let result = try await run("log", command, directory.path)
       #expect(result.status == 1, "\(command)")
       let said = result.errors + result.lines.joined(separator: "\n")
       #expect(said.contains(problem), "\(command): \(said)")
@@ -205,7 +205,7 @@ struct LogToolTests {
       try FileManager.default.removeItem(atPath: other.path + "/" + LogNames.segment(first))
     }
     try FileManager.default.removeItem(atPath: other.path + "/lock")
-    let result = try run("log", "verify", other.path)
+    let result = try await run("log", "verify", other.path)
     #expect(result.status == 1 && result.lines.contains { $0.contains("segment behind it") })
   }
 
@@ -217,7 +217,7 @@ struct LogToolTests {
     let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(1))
     let bytes = try Data(contentsOf: file)
     try bytes.prefix(bytes.count / 2).write(to: file)
-    let verified = try run("log", "verify", directory.path)
+    let verified = try await run("log", "verify", directory.path)
     #expect(verified.status == 1 && verified.lines.last == "damaged")
     #expect(verified.lines.count { $0.hasPrefix("damaged: ") } == 1)
     #expect(
@@ -234,9 +234,9 @@ struct LogToolTests {
     }
     for number in 1...5 { try log.append(.note, payload(number)) }
     try await log.close()
-    #expect(try run("log", "verify", directory.path).status == 0)
+    #expect(try await run("log", "verify", directory.path).status == 0)
     try FileManager.default.removeItem(atPath: directory.path + "/" + LogNames.snapshot(0))
-    let verified = try run("log", "verify", directory.path)
+    let verified = try await run("log", "verify", directory.path)
     #expect(verified.status == 1 && verified.lines.last == "damaged")
     #expect(verified.lines.contains { $0.contains("snapshot-000000000000.jsonl") })
   }
@@ -247,7 +247,7 @@ struct LogToolTests {
   func unwritableOutput(redirection: String) async throws {
     let directory = try TemporaryDirectory()
     try await makeLog(directory.path)
-    let result = try LogProcess(
+    let result = try await LogProcess(
       "jetstream", ["log", "dump", directory.path], redirection: redirection
     ).finish()
     #expect(result.status == 3)
@@ -256,10 +256,10 @@ struct LogToolTests {
   }
 
   @Test("Wrong usage says what is wrong and how it is right")
-  func usage() throws {
-    let help = try run("log", "--help")
+  func usage() async throws {
+    let help = try await run("log", "--help")
     #expect(help.status == 0 && help.lines.first?.hasPrefix("usage: jetstream log") == true)
-    #expect(try run("--help").status == 0)
+    #expect(try await run("--help").status == 0)
     for (arguments, problem) in [
       (["log"], "needs verify, tail, dump, blame, show or diff"),
       (["log", "verify"], "needs the directory"),
@@ -269,13 +269,13 @@ struct LogToolTests {
       (["log", "dump", "--from", "5", "--to", "2", "x"], "--from 5 is behind --to 2"),
       (["log", "dump", "--from", "5", "--snapshot", "x"], "--from cannot be given with it"),
     ] {
-      let result = try LogProcess("jetstream", arguments).finish()
+      let result = try await LogProcess("jetstream", arguments).finish()
       #expect(result.status == 2 && result.errors.contains(problem), "\(arguments)")
     }
-    let nowhere = try run("log", "verify", "/nowhere/at/all")
+    let nowhere = try await run("log", "verify", "/nowhere/at/all")
     #expect(nowhere.status == 3 && nowhere.errors.contains("No such file or directory"))
     let empty = try TemporaryDirectory()
-    let none = try run("log", "tail", empty.path)
+    let none = try await run("log", "tail", empty.path)
     #expect(none.status == 3 && none.errors.contains("there is no log"))
   }
 }
