@@ -54,7 +54,7 @@ import Testing
     let task = Task {
       try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
     }
-    let (socket, _) = await server.accept()
+    let (socket, _) = try await server.accept()
     task.cancel()
     await #expect(throws: WebSocketError.cancelled) { _ = try await task.value }
     #expect(await socket.readToEnd().isEmpty)
@@ -79,13 +79,13 @@ import Testing
   func badAnswers(answer: String, error: WebSocketError) async throws {
     let server = try RawServer()
     async let served: Void = {
-      let (socket, _) = await server.accept()
+      let (socket, _) = try await server.accept()
       socket.send(answer)
     }()
     await #expect(throws: error) {
       _ = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
     }
-    await served
+    try await served
   }
 
   /// A load balancer without a server behind it does that.
@@ -110,7 +110,7 @@ import Testing
     let connection = try await WebSocketClient.connect(
       to: "ws://127.0.0.1:\(server.port)",
       configuration: .init(connection: .init(closeTimeout: .milliseconds(30))))
-    let socket = await accepted
+    let socket = try await accepted
     await connection.close()
     #expect(connection.closeStatus == WebSocketCloseStatus(code: .abnormal))
     await #expect(throws: WebSocketError.connectionLost) { _ = try await connection.receive() }
@@ -121,7 +121,7 @@ import Testing
     let server = try RawServer()
     async let accepted = server.acceptUpgraded()
     let connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
-    let socket = await accepted
+    let socket = try await accepted
     socket.send([0x81, 1, 0x61, 0x82, 1, 0x62, 0x81, 9, 0x63])
     socket.finishSending()
     #expect(try await connection.receive() == .text("a"))

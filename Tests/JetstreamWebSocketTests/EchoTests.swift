@@ -121,13 +121,13 @@ import Testing
       #expect(try await closed.receive() == nil)
       #expect(
         closed.closeStatus == WebSocketCloseStatus(code: 4096, reason: reason, byPeer: true))
-      #expect(await reports.next() == WebSocketCloseStatus(code: 4096, reason: reason))
+      #expect(try await reports.next() == WebSocketCloseStatus(code: 4096, reason: reason))
 
       let closing = try await connect(to: listener)
       await closing.close(code: 4097, reason: reason)
       #expect(closing.closeStatus == WebSocketCloseStatus(code: 4097, reason: reason))
       #expect(
-        await reports.next() == WebSocketCloseStatus(code: 4097, reason: reason, byPeer: true))
+        try await reports.next() == WebSocketCloseStatus(code: 4097, reason: reason, byPeer: true))
     }
   }
 }

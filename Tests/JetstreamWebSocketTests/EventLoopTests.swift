@@ -444,8 +444,14 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     #else
     let system = EpollPoller()
     #endif
-    var ends: [Int32] = [0, 0]
-    try #require(socketpair(AF_UNIX, streamType, 0, &ends) == 0)
+    let ends = ChildProcess.whileNoneStarts {
+      var ends: [Int32] = [0, 0]
+      guard socketpair(AF_UNIX, streamType, 0, &ends) == 0 else { return [Int32]() }
+      // A process that inherits the other end would keep it open.
+      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+      return ends
+    }
+    try #require(ends.count == 2)
     #expect(system.watch(ends[0], as: 1, for: .read, insteadOf: []))
     close(ends[1])
     var told: [Readiness] = []

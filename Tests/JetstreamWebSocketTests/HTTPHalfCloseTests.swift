@@ -40,7 +40,7 @@ struct HTTPHalfCloseTests {
   ) async throws -> (client: RawSocket, transport: SocketTransport) {
     let listening = try RawServer()
     let client = try RawSocket(port: listening.port)
-    let accepted = await blocking { Platform.acceptConnection(on: listening.descriptor) }
+    let accepted = try await listening.acceptConnection()
     let transport = SocketTransport(descriptor: accepted, loop: .next()) {
       server.closed.add(true)
     }
@@ -72,7 +72,7 @@ struct HTTPHalfCloseTests {
     await turn(transport.loop)
     #expect(transport.bufferedBytes > 0)
     #expect(await client.readToEnd().count == LargePage.size)
-    #expect(await server.closed.next())
+    #expect(try await server.closed.next())
   }
 
   @Test("It is dropped if it reads nothing for as long as the timeout")
@@ -81,7 +81,7 @@ struct HTTPHalfCloseTests {
     defer { server.connection.withLock { $0 = nil } }
     let (client, _) = try await ask(server)
     client.finishSending()
-    #expect(await server.closed.next())
+    #expect(try await server.closed.next())
     #expect(await client.readToEnd().count < LargePage.size)
   }
 }

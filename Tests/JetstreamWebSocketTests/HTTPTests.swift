@@ -2,9 +2,10 @@ import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite(.timeLimit(.minutes(5))) struct HTTPTests {
+@Suite(.live, .timeLimit(.minutes(5))) struct HTTPTests {
   private func answer(
-    to request: String, configuration: WebSocketListener.Configuration = .init(),
+    to request: String,
+    configuration: WebSocketListener.Configuration = .init(handshakeTimeout: .seconds(120)),
     onUpgrade: @escaping WebSocketListener.UpgradeHandler = { _ in .accept }
   ) async throws -> String {
     var answer = ""

@@ -7,16 +7,10 @@ import Darwin
 #endif
 import Foundation
 import Pacing
+import Synchronization
 import Testing
 
 @testable import JetstreamWebSocket
-
-/// Runs a blocking call on a thread of its own, so that it cannot starve the tasks it waits for.
-func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
-  await withCheckedContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(returning: work()) }
-  }
-}
 
 /// Sends back whatever comes.
 let echo: WebSocketListener.ConnectionHandler = { connection, _ in
@@ -72,12 +66,19 @@ final class RawSocket: Sendable {
     """
 
   let descriptor: Int32
+  /// True after a read that has waited for a minute.
+  private let isOverdue = Mutex(false)
 
   /// Takes over a socket and makes it blocking. No read waits for longer than a minute, so that a
   /// failing test ends.
   init(descriptor: Int32) {
     self.descriptor = descriptor
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+    Self.limitWaits(of: descriptor)
+  }
+
+  /// Lets calls that wait for the peer, or for a connection, fail after a minute.
+  static func limitWaits(of descriptor: Int32) {
     var limit = timeval()
     limit.tv_sec = 60
     setsockopt(
@@ -125,7 +126,7 @@ final class RawSocket: Sendable {
 
   /// Reads up to the end of a head of HTTP.
   func readHead() async -> String {
-    await blocking { [self] in
+    await reading { [self] in
       var bytes: [UInt8] = []
       while bytes.suffix(4) != [13, 10, 13, 10] {
         guard let byte = self.read(1).first else { break }
@@ -137,7 +138,7 @@ final class RawSocket: Sendable {
 
   /// Reads exactly `count` bytes, or less at the end.
   func readExactly(_ count: Int) async -> [UInt8] {
-    await blocking { [self] in
+    await reading { [self] in
       var bytes: [UInt8] = []
       while bytes.count < count {
         let piece = self.read(count - bytes.count)
@@ -150,7 +151,7 @@ final class RawSocket: Sendable {
 
   /// Reads until the peer ends or resets the connection.
   func readToEnd() async -> [UInt8] {
-    await blocking { [self] in
+    await reading { [self] in
       var bytes: [UInt8] = []
       while true {
         let piece = self.read(64 << 10)
@@ -162,10 +163,10 @@ final class RawSocket: Sendable {
 
   /// Reads to the end, and returns true if that is a reset.
   func endsInReset() async -> Bool {
-    await blocking { [self] in
+    await reading { [self] in
       var byte: UInt8 = 0
       while true {
-        let result = withUnsafeMutableBytes(of: &byte) { Platform.receive(descriptor, into: $0) }
+        let result = withUnsafeMutableBytes(of: &byte) { receive(into: $0) }
         if result <= 0 { return result == -Int(ECONNRESET) }
       }
     }
@@ -178,8 +179,21 @@ final class RawSocket: Sendable {
 
   private func read(_ count: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-      initialized = max(0, Platform.receive(descriptor, into: .init(buffer)))
+      initialized = max(0, receive(into: .init(buffer)))
     }
+  }
+
+  private func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let result = Platform.receive(descriptor, into: buffer)
+    if result == -Int(EAGAIN) || result == -Int(EWOULDBLOCK) { isOverdue.withLock { $0 = true } }
+    return result
+  }
+
+  /// Runs calls that read, and records an issue if one has waited for too long: that is no end of the connection.
+  private func reading<Value: Sendable>(_ calls: @escaping @Sendable () -> Value) async -> Value {
+    let value = await blocking(calls)
+    if isOverdue.withLock({ $0 }) { Issue.record("The peer has been silent for a minute.") }
+    return value
   }
 }
 
@@ -194,35 +208,44 @@ final class RawServer: Sendable {
     try #require(descriptor >= 0)
     port = SocketAddress.port(of: descriptor)
     _ = fcntl(descriptor, F_SETFL, 0)
+    RawSocket.limitWaits(of: descriptor)
   }
 
   deinit {
     Platform.closeDescriptor(descriptor)
   }
 
+  /// Takes one connection. Throws if none comes in a minute.
+  func acceptConnection() async throws -> Int32 {
+    let accepted = await blocking { [self] in Platform.acceptConnection(on: descriptor) }
+    return try #require(accepted >= 0 ? accepted : nil, "No connection has come: \(accepted)")
+  }
+
   /// Takes one connection and reads its request.
-  func accept() async -> (socket: RawSocket, request: String) {
-    let socket = await blocking { [self] in
-      RawSocket(descriptor: Platform.acceptConnection(on: self.descriptor))
-    }
+  func accept() async throws -> (socket: RawSocket, request: String) {
+    let socket = RawSocket(descriptor: try await acceptConnection())
     return (socket, await socket.readHead())
   }
 
   /// Takes so many connections, and closes each at once. Needs no thread of the tests, which others may hold.
   func drop(_ count: Int, resets: Bool) {
     Thread.detachNewThread { [self] in
-      for _ in 0..<count {
+      var left = count
+      while left > 0 {
         let socket = Platform.acceptConnection(on: descriptor)
+        if socket == -EAGAIN { continue }
         if resets { Platform.resetOnClose(socket) }
         Platform.closeDescriptor(socket)
+        left -= 1
       }
     }
   }
 
   /// Takes one connection and shakes hands with it.
-  func acceptUpgraded() async -> RawSocket {
-    let (socket, request) = await accept()
-    let key = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }!
+  func acceptUpgraded() async throws -> RawSocket {
+    let (socket, request) = try await accept()
+    let key = try #require(
+      request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") })
     socket.send(
       ServerHandshake.response(
         accept: HandshakeKey.accept(for: String(key.dropFirst(19))), subprotocol: nil))
@@ -241,9 +264,9 @@ struct Reports<Value: Sendable>: Sendable {
 
   func add(_ value: Value) { continuation.yield(value) }
 
-  /// The next value, once it is there.
-  func next() async -> Value {
+  /// Returns the next value, once it is there. Throws if the task is cancelled.
+  func next() async throws -> Value {
     for await value in stream { return value }
-    fatalError("A test that waits for a report was cancelled.")
+    throw CancellationError()
   }
 }

@@ -29,7 +29,7 @@ import Testing
       let status = WebSocketCloseStatus(code: bad.code, byPeer: true)
       let events = await socket.readEvents()
       #expect(events.last == .close(status))
-      #expect(await errors.next() == .protocolViolation(bad.violation))
+      #expect(try await errors.next() == .protocolViolation(bad.violation))
     }
   }
 
@@ -37,7 +37,7 @@ import Testing
     let server = try RawServer()
     async let accepted = server.acceptUpgraded()
     let connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
-    let socket = await accepted
+    let socket = try await accepted
     socket.send([0x81, 0x81, 0, 0, 0, 0, 0x61])
     await #expect(throws: WebSocketError.protocolViolation(.maskedFrame)) {
       _ = try await connection.receive()

@@ -17,7 +17,7 @@ private final class Listener: TransportHandler {
   ) async throws -> (transport: SocketTransport, peer: RawSocket) {
     let server = try RawServer()
     let peer = try RawSocket(port: server.port)
-    let accepted = await blocking { Platform.acceptConnection(on: server.descriptor) }
+    let accepted = try await server.acceptConnection()
     return (
       SocketTransport(descriptor: accepted, loop: .next()) { closed.add(true) }, peer
     )
@@ -33,7 +33,7 @@ private final class Listener: TransportHandler {
   @Test func socketsAreNonBlockingAndClosedOnExec() async throws {
     let server = try RawServer()
     let peer = try RawSocket(port: server.port)
-    let accepted = await blocking { Platform.acceptConnection(on: server.descriptor) }
+    let accepted = try await server.acceptConnection()
     for descriptor in [accepted, Platform.makeSocket(family: AF_INET)] {
       try #require(descriptor >= 0)
       #expect(fcntl(descriptor, F_GETFD) == FD_CLOEXEC)
@@ -48,26 +48,26 @@ private final class Listener: TransportHandler {
     let (untouched, peer1) = try await pair(closed)
     untouched.abort()
     untouched.abort()
-    #expect(await closed.next())
+    #expect(try await closed.next())
     #expect(await peer1.readToEnd().isEmpty)
 
     let (reading, peer2) = try await pair(closed)
     reading.resumeReading()
     reading.close(within: .zero)
-    #expect(await closed.next())
+    #expect(try await closed.next())
     #expect(await peer2.readToEnd().isEmpty)
 
     let (paused, peer3) = try await pair(closed)
     paused.resumeReading()
     paused.pauseReading()
     paused.abort()
-    #expect(await closed.next())
+    #expect(try await closed.next())
     #expect(await peer3.readToEnd().isEmpty)
 
     let (writing, peer4) = try await pair(closed)
     try await fill(writing)
     writing.abort()
-    #expect(await closed.next())
+    #expect(try await closed.next())
     _ = await peer4.readToEnd()
   }
 
@@ -77,7 +77,7 @@ private final class Listener: TransportHandler {
     try await fill(transport)
     transport.close(within: .seconds(60))
     #expect(await peer.readToEnd().count == 1 + (32 << 20))
-    #expect(await closed.next())
+    #expect(try await closed.next())
   }
 
   @Test func closingGivesUpOnAPeerThatDoesNotRead() async throws {
@@ -85,7 +85,7 @@ private final class Listener: TransportHandler {
     let (transport, peer) = try await pair(closed)
     try await fill(transport)
     transport.close(within: .milliseconds(20))
-    #expect(await closed.next())
+    #expect(try await closed.next())
     _ = await peer.readToEnd()
   }
 
@@ -96,10 +96,10 @@ private final class Listener: TransportHandler {
     transport.setHandler(listener)
     transport.resumeReading()
     peer.finishSending()
-    #expect(await listener.ends.next())
+    #expect(try await listener.ends.next())
     transport.resumeReading()
     transport.close(within: .zero)
-    #expect(await closed.next())
+    #expect(try await closed.next())
   }
 
   @Test func queuedFramesKeepTheirOrderAndContent() async throws {
@@ -116,6 +116,6 @@ private final class Listener: TransportHandler {
     async let received = peer.readToEnd()
     transport.close(within: .seconds(60))
     #expect(await received == expected, "seed \(generator.seed)")
-    #expect(await closed.next())
+    #expect(try await closed.next())
   }
 }
