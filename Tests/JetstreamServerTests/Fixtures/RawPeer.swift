@@ -79,15 +79,26 @@ final class RawPeer: WorldPeer {
     }.first ?? 0
   }
 
-  /// Sends changes; gives the replies. Without `scope`, the changes are of the scope that was granted last.
+  /// Sends changes, and returns the index of the message: the reply may come later. Without `scope`, the changes are of the
+  /// scope that was granted last.
   @discardableResult
-  func submit(
-    _ fragments: [SyncFragment], atomic: Bool? = nil, scope: Int? = nil
-  ) -> [FragmentReply] {
+  func send(_ fragments: [SyncFragment], atomic: Bool? = nil, scope: Int? = nil) -> Int {
     let message = stamp(
       .scopeSync(ScopeSync(scopeIndex: scope ?? scopeIndex, fragments: fragments, atomic: atomic)))
     send(message)
-    return replies(to: message.index) ?? []
+    return message.index
+  }
+
+  /// Sends changes, and returns the replies. Records an issue if they do not come at once.
+  @discardableResult
+  func submit(
+    _ fragments: [SyncFragment], atomic: Bool? = nil, scope: Int? = nil,
+    at location: SourceLocation = #_sourceLocation
+  ) -> [FragmentReply] {
+    let index = send(fragments, atomic: atomic, scope: scope)
+    if let replies = replies(to: index) { return replies }
+    Issue.record("There is no reply to message \(index).", sourceLocation: location)
+    return []
   }
 
   func replies(to index: Int) -> [FragmentReply]? {

@@ -68,7 +68,7 @@ struct NestedValueTests {
   func hostile() {
     let peer = RawPeer.joined(world)
     for levels in 57...61 {
-      peer.submit([
+      peer.send([
         SyncFragment(
           .change, uuid: hosted.uuid, className: "Page", properties: ["content": .nested(levels)])
       ])

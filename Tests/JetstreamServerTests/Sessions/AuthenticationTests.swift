@@ -240,7 +240,7 @@ struct AuthenticationTests {
     world.canvas.observeChangeImmediately(asked, \.name) { [world] _, _, _ in
       ended += world.server.revoke("u-1", telling: .notYou("over"))
     }
-    peer.submit([
+    peer.send([
       SyncFragment(.change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": "a"])
     ])
     #expect(ended == 1 && peer.close?.code == 4096 && world.server.sessionCount == 0)

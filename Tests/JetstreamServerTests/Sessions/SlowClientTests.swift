@@ -198,7 +198,7 @@ struct SlowClientTests {
     let peer = RawPeer.joined(world, protocol: 2)
     func write(_ count: Int, _ peer: RawPeer) {
       for number in 1...count {
-        peer.submit([
+        peer.send([
           SyncFragment(
             .change, uuid: world.canvas.uuid, className: "Canvas",
             properties: ["likes": .integer(Int64(number))])

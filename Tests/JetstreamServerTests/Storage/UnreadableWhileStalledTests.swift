@@ -14,7 +14,7 @@ struct UnreadableWhileStalledTests {
   private func peer(_ version: Int) -> RawPeer {
     let peer = RawPeer.joined(world, protocol: version)
     host.order.records.store = { _ in }
-    _ = peer.submit([
+    peer.send([
       SyncFragment(.change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": "a"])
     ])
     return peer

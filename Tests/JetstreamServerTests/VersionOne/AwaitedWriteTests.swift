@@ -40,7 +40,7 @@ struct AwaitedWriteTests {
   }
 
   private func submit(_ properties: JSONObject) {
-    peer.submit([
+    peer.send([
       SyncFragment(.change, uuid: shape.uuid, className: "Shape", properties: properties)
     ])
   }

@@ -104,7 +104,7 @@ struct UnansweredSetTests: ScriptedSuite {
     peer.take()
     let change = SyncFragment(
       .change, uuid: scope.root!.uuid, className: "Canvas", properties: ["name": "a"])
-    peer.submit([change])
+    peer.send([change])
     peer.send(#"{"type":"ScopeSync","index":3,"scopeIndex":0,"fragments":[{"type":"what"}]}"#)
     #expect(peer.replies(to: 2) == nil && peer.replies(to: 3) == nil)
     world.server.stored(kept, of: scope)
