@@ -4,7 +4,7 @@ import JetstreamServer
 import Testing
 
 /// Scopes in a directory whose logs have lost records that were durable.
-@Suite("Scopes in a directory that have lost records", .live, .timeLimit(.minutes(2)))
+@Suite("Scopes in a directory that have lost records", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct LostScopeTests {
   private let files = try! TemporaryDirectory()

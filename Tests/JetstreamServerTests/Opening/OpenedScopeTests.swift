@@ -236,6 +236,7 @@ struct OpenedScopeTests {
     while asked.withLock({ $0 }) < 2, !opened.withLock({ $0 }) {
       // Does nothing before the scope is hosted.
       if let scope { try await server.remove(scope) }
+      try Task.checkCancellation()
       await Task.yield()
     }
     try await editing.value

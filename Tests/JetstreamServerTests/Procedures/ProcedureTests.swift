@@ -130,7 +130,7 @@ struct ProcedureTests {
 
   @Test(
     "The result comes when the server has run the call, also while its changes are held back",
-    .timeLimit(.minutes(1)), arguments: [false, true])
+    .timeLimit(.minutes(5)), arguments: [false, true])
   func heldBack(isPaused: Bool) async throws {
     let (ann, ben) = (client(), client())
     if isPaused {

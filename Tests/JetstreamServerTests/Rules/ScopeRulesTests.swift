@@ -265,7 +265,7 @@ struct ScopeRulesTests {
 
   @Test(
     "Many models of which one set lets go are judged in the time of their number",
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(5)))
   func manyBelowMany() throws {
     var rules = ScopeRules()
     rules.delete(Shape.self, "Never") { _, shape in shape.label != "common" }

@@ -74,7 +74,7 @@ struct ForgottenCopyTests {
 
   @Test(
     "A call that the copy makes is begun, since its number only stands for another one",
-    .timeLimit(.minutes(1)), arguments: [2, 12])
+    .timeLimit(.minutes(5)), arguments: [2, 12])
   func newCall(visitors: Int) async throws {
     let first = peer(identity)
     for number in 1...2 { first.call(number: number) }
@@ -91,7 +91,7 @@ struct ForgottenCopyTests {
 
   @Test(
     "A call that may have been sent before the copy was made is not begun again",
-    .timeLimit(.minutes(1)), arguments: [2, 12])
+    .timeLimit(.minutes(5)), arguments: [2, 12])
   func oldCall(visitors: Int) async throws {
     let first = peer(identity)
     for number in 1...2 { first.call(number: number) }

@@ -146,7 +146,7 @@ struct UnansweredQuestionTests {
   }
 
   @Test(
-    "New rights that the app does not tell take the scope from the session", .timeLimit(.minutes(1))
+    "New rights that the app does not tell take the scope from the session", .timeLimit(.minutes(5))
   )
   func updated() async throws {
     let server = makeServer(opening: .milliseconds(50))

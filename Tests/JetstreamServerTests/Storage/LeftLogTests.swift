@@ -6,7 +6,7 @@ import Testing
 @testable import Jetstream
 
 /// The logs of scopes that a client stops to sync while their disk is full.
-@Suite("Logs of scopes that are left", .live, .timeLimit(.minutes(2)))
+@Suite("Logs of scopes that are left", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct LeftLogTests {
   enum Ending: String, CaseIterable, CustomTestStringConvertible {

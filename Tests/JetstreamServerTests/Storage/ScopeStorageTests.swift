@@ -5,7 +5,7 @@ import JetstreamSimulation
 import Testing
 
 /// The contract of all storages of histories, which is written at `ScopeStorage` and `ScopeLease`.
-@Suite("The contract of storages", .timeLimit(.minutes(2)))
+@Suite("The contract of storages", .timeLimit(.minutes(5)))
 struct ScopeStorageTests {
   /// A storage under test.
   enum Kind: String, CaseIterable, CustomTestStringConvertible {

@@ -59,7 +59,7 @@ private final class FailingPlace {
   }
 }
 
-@Suite("The contract of storages that fail", .timeLimit(.minutes(2)))
+@Suite("The contract of storages that fail", .timeLimit(.minutes(5)))
 struct StorageFaultTests {
   @Test(
     "An append that fails, or whose answer is lost, is there once when it was appended again",

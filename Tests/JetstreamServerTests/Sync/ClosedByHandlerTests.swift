@@ -213,7 +213,7 @@ private struct BrokenTransport: Transport {
   }
 }
 
-@Suite("Clients whose frames cannot be sent", .live, .timeLimit(.minutes(2)))
+@Suite("Clients whose frames cannot be sent", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct UnsentFrameTests {
   private let gate = BrokenConnection.Gate()

@@ -77,7 +77,10 @@ struct BenchReportTests {
         + "50 change sets a second per writer, 64 bytes, 0.0 s, interrupted")
     #expect(lines.contains("missed deliveries                   -"))
     #expect(lines.contains("change sets accepted                0          0.0"))
-    guard case .object(let json) = report.json else { return }
+    guard case .object(let json) = report.json else {
+      Issue.record("no object")
+      return
+    }
     #expect(json["interrupted"] == true && json["missed"] == .null && json["rate"] == 50.0)
     #expect(json["inFlight"] == .null && json["problems"] == .object(JSONObject([])))
   }

@@ -7,8 +7,8 @@ import Testing
 /// One and the same behaviour, wherever a scope lives: `wait` returns after the next tick.
 private func behave(
   ticker: Ticker?, isolation: isolated (any Actor)? = #isolation,
-  wait: (Scope) async -> Void
-) async {
+  wait: (Scope) async throws -> Void
+) async throws {
   let root = Node("root")
   let scope = Scope(name: "S", root: root, ticker: ticker ?? .on(isolation!))
   scope.changeInterval = .microseconds(10)
@@ -21,11 +21,11 @@ private func behave(
   root.number = 1
   root.number = 2
   #expect(listener.log == ["1", "2"])
-  await wait(scope)
+  try await wait(scope)
   #expect(listener.log == ["1", "2", "number", "tree"])
   root.left = Node("left")
   root.left?.number = 3
-  while sets.count < 2 { await wait(scope) }
+  while sets.count < 2 { try await wait(scope) }
   #expect(sets.map { $0.fragments.map(\.kind) } == [[.change], [.add, .change]])
   #expect(listener.log == ["1", "2", "number", "tree", "tree"])
 }
@@ -33,26 +33,25 @@ private func behave(
 /// Returns once the scope has delivered a change set on its actor's own tick.
 private func nextChangeSet(
   of scope: Scope, isolation: isolated (any Actor)? = #isolation
-) async {
-  let listener = Listener()
-  await withCheckedContinuation { continuation in
-    scope.onChanges.listenOnce(listener) { _, _ in continuation.resume() }
-  }
+) async throws {
+  try await awaitCall { done in scope.onChanges.listenOnce { _ in done(()) } }
 }
 
 private actor Home {
   private var scope: Scope?
   private let listener = Listener()
 
-  func behaveHere() async { await behave(ticker: nil) { await nextChangeSet(of: $0) } }
+  func behaveHere() async throws {
+    try await behave(ticker: nil) { try await nextChangeSet(of: $0) }
+  }
 
-  func settle() async {
+  func settle() async throws {
     let root = Node("root")
     let scope = Scope(name: "Home", root: root)
     self.scope = scope
     root.observeChange(listener, \.number) { $0.called() }
     root.number = 1
-    await nextChangeSet(of: scope)
+    try await nextChangeSet(of: scope)
     #expect(listener.count == 1)
     root.number = 2
   }
@@ -68,15 +67,15 @@ private final class WeakScope: @unchecked Sendable {
 }
 
 @Suite struct IsolationTests {
-  @Test("a scope on a manual ticker") func manual() async {
-    await behave(ticker: .manual()) { $0.ticker.advance(by: .milliseconds(1)) }
+  @Test("a scope on a manual ticker") func manual() async throws {
+    try await behave(ticker: .manual()) { $0.ticker.advance(by: .milliseconds(1)) }
   }
 
-  @Test("a scope on the main actor") @MainActor func main() async {
-    await behave(ticker: nil) { await nextChangeSet(of: $0) }
+  @Test("a scope on the main actor") @MainActor func main() async throws {
+    try await behave(ticker: nil) { try await nextChangeSet(of: $0) }
   }
 
-  @Test("a scope on an actor") func actor() async { await Home().behaveHere() }
+  @Test("a scope on an actor") func actor() async throws { try await Home().behaveHere() }
 
   @Test("an actor that owns its scope, with observers and a change that waits, is released")
   func release() async throws {
@@ -85,7 +84,7 @@ private final class WeakScope: @unchecked Sendable {
     do {
       let home = Home()
       weakHome = home
-      await home.settle()
+      try await home.settle()
       scope = await home.reference()
       #expect(!scope.isGone)
     }
