@@ -1,7 +1,7 @@
 import Foundation
 import Jetstream
 
-/// The messages that follow from an applied submission: the broadcast to other sessions and the submitter's correction.
+/// The correction of the submitter that follows from a submission.
 extension ScopeOrder {
   /// A submission and its outcome.
   struct Submission {
@@ -13,59 +13,6 @@ extension ScopeOrder {
     let errors: [Int: WireError]
     /// The values, before the submission, of the properties that it writes.
     let before: [PropertyKey: JSONValue]
-  }
-
-  /// Returns the applied fragments with the server's values, for the other sessions. Models that the submission brought
-  /// back without adding them come first.
-  ///
-  /// - Parameter asValues: true to name the resulting values of properties instead of the operations on them.
-  func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
-    var result: [SyncFragment] = []
-    if !passage.arrived.isEmpty || !passage.returned.isEmpty {
-      let (models, unknown) = broughtBack(by: effective)
-      result = models.map(addition) + unknown
-    }
-    result.reserveCapacity(result.count + effective.count)
-    for at in effective.indices {
-      if let model = content.sharedModel(effective[at].uuid) {
-        result.append(
-          SyncFragment(
-            effective[at].kind, uuid: effective[at].uuid, className: model.wireClassName,
-            properties: currentValues(of: effective[at], in: model, asValues: asValues),
-            operations: asValues ? [:] : effective[at].operations))
-      } else if unknown == .keep, let kept = currentValues(ofUnknown: effective[at]) {
-        result.append(kept)
-      }
-    }
-    return result
-  }
-
-  /// Returns the models that the submission has brought back without adding them, in the order of their UUIDs: those
-  /// with objects, and those of unknown classes.
-  private func broughtBack(
-    by effective: [SyncFragment]
-  ) -> (models: [any HostedModel], unknown: [SyncFragment]) {
-    var added = Set<UUID>(minimumCapacity: effective.count)
-    for at in effective.indices where effective[at].kind == .add {
-      added.insert(effective[at].uuid)
-    }
-    let models = passage.arrived
-      .filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
-      .sorted(byUUID: \.uuid)
-    let returned = passage.returned.subtracting(added).sorted()
-    return (models, returned.compactMap { content.unknownModel($0) })
-  }
-
-  /// Returns a fragment with the current values of a model of an unknown class; nil if the scope does not have it.
-  private func currentValues(ofUnknown fragment: SyncFragment) -> SyncFragment? {
-    guard let kept = content.unknownModel(fragment.uuid) else { return nil }
-    let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
-    let properties =
-      fragment.kind == .add
-      ? kept.properties
-      : JSONObject(keys.compactMap { key in kept.properties[key].map { (key, $0) } })
-    return SyncFragment(
-      fragment.kind, uuid: kept.uuid, className: kept.className, properties: properties)
   }
 
   /// Computes the submitter's correction: values that differ from the submitted ones, and, if its client does not
@@ -208,44 +155,6 @@ extension ScopeOrder {
     return fragment.properties.contains { key, _ in
       schema[wireName: key].map { $0.isCollection || $0.isReference } ?? false
     }
-  }
-
-  private func currentValues(
-    of fragment: SyncFragment, in model: any HostedModel, asValues: Bool = false
-  ) -> JSONObject {
-    let schema = model.classSchema
-    if fragment.kind == .add {
-      var properties = model.currentProperties()
-      guard schema.hasDictionaries else { return properties }
-      // Clients that have the model are to learn of the entries that it has lost.
-      for (key, value) in fragment.properties where value == .null {
-        guard let entry = schema[wireName: key], entry.entryKey != nil else { continue }
-        properties[entry.wireName] = properties[entry.wireName] ?? .null
-      }
-      return properties
-    }
-    func value(_ key: String, _ property: PropertySchema?) -> JSONValue? {
-      property.map { model.currentJSON(of: $0) } ?? model.unknownValue(key)
-    }
-    var result = JSONObject()
-    for member in fragment.properties.members {
-      let property = schema[wireName: member.key]
-      guard let value = value(member.key, property) else { continue }
-      // Of an entry, the submitter may have written the key in another form.
-      result.append(newKey: property?.wireName ?? member.key, value)
-    }
-    if asValues {
-      for entry in fragment.operations {
-        result[entry.key] = value(entry.key, schema[wireName: entry.key])
-      }
-    }
-    return result
-  }
-
-  private func addition(of model: any HostedModel) -> SyncFragment {
-    SyncFragment(
-      .add, uuid: model.uuid, className: model.wireClassName,
-      properties: model.currentProperties())
   }
 
   /// The values to be sent, preceded by the models that the client may need for them.

@@ -42,6 +42,8 @@ struct FragmentSource {
   let pool: [UUID]
   /// The models that may be named without an error, most of the time.
   var present: [UUID] = []
+  /// True for sets that name a property more than once, and in which models come and go.
+  var repeatsProperties = false
 
   init(seed: UInt64) {
     generator = SeededGenerator(seed: seed)
@@ -84,7 +86,32 @@ struct FragmentSource {
       let kind: SyncFragment.Kind = chance(0.05) ? .add : .change
       result.append(fragment(kind, chance(0.4) ? root : someone()))
     }
+    if repeatsProperties, chance(0.4) { repeatProperties(in: &result) }
     return result
+  }
+
+  /// Adds fragments for the properties that others have operations for: values, and operations of the opposite.
+  private mutating func repeatProperties(in fragments: inout [SyncFragment]) {
+    for fragment in fragments where chance(0.7) {
+      var again = SyncFragment(
+        .change, uuid: fragment.uuid, className: fragment.className, properties: [:])
+      for entry in fragment.operations {
+        if chance(0.2) {
+          again.properties[entry.key] = value(of: entry.key)
+        } else if entry.key == "sown" {
+          again.operations[entry.key] = [.add(3)]
+        } else {
+          again.operations[entry.key] = entry.operations.compactMap { operation in
+            operation.model.map { chance(0.6) ? .remove($0) : .insert(someone(), .after([$0])) }
+          }
+        }
+      }
+      for key in ["crops", "shed", "parts", "sown"] where fragment.properties[key] != nil {
+        again.operations[key] = key == "sown" ? [.add(3)] : [operation(), operation()]
+      }
+      if again.properties.isEmpty, again.operations.isEmpty { continue }
+      fragments.insert(again, at: chance(0.2) ? 0 : fragments.count)
+    }
   }
 
   /// Returns a model that is there, most of the time.
@@ -242,10 +269,13 @@ struct FragmentSource {
   @Test("They decide, tell and keep what hosts of objects do", arguments: UInt64(1)...30)
   func sameAsObjects(seed: UInt64) throws {
     var source = FragmentSource(seed: seed)
+    source.repeatsProperties = seed % 4 > 1
     let plot = Plot()
     let scope = Scope(name: "Plot", root: plot, ticker: .manual())
     let document = Document(
       schema: try Self.schema(withClasses: seed % 3 == 0).schema, root: source.root)
+    // The rows that a server has which begins anew with what was told.
+    let repeated = Document(schema: document.schema, root: source.root)
     let state = [
       SyncFragment(
         .change, uuid: source.root, className: "Plot", properties: document.root.properties)
@@ -260,6 +290,7 @@ struct FragmentSource {
       _ = try host.content.restore(state)
       host.needsValues = seed % 2 == 0
     }
+    _ = try repeated.restore(state)
     for step in 0..<120 {
       let fragments = source.set(Array(document.uuids).sorted())
       let usesOperations = seed % 2 == 1 || source.chance(0.6)
@@ -293,6 +324,10 @@ struct FragmentSource {
       #expect(
         results[0].effective?.map(\.json.text) == results[1].effective?.map(\.json.text), place)
       try #require(scope.canonicalJSON == document.canonicalJSON, place)
+      if let item = results[0].item {
+        #expect(repeated.apply(item.fragments).errors.map(\.error) == [], place)
+        try #require(repeated.canonicalJSON == document.canonicalJSON, place)
+      }
       #expect(hosts[0].sequence == hosts[1].sequence)
       #expect(document.checkInvariants() == [], place)
       #expect(hosts[0].content.digest(budget: .max) == hosts[1].content.digest(budget: .max), place)
