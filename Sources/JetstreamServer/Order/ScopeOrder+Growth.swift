@@ -96,7 +96,11 @@ private struct GrowthComparison {
 
   mutating func add(_ fragment: SyncFragment) {
     bringBack(by: fragment)
-    guard has(fragment.uuid) else { return arrivals += fragment.roughSize }
+    guard has(fragment.uuid) else {
+      arrivals += fragment.roughSize
+      if fragment.kind == .add { bringBackRest(of: fragment) }
+      return
+    }
     let model = content.sharedModel(fragment.uuid)
     for (key, value) in fragment.properties {
       let name = PropertyKey(uuid: fragment.uuid, name: key)
@@ -131,6 +135,18 @@ private struct GrowthComparison {
     }
     for entry in fragment.operations {
       for uuid in FragmentValidator.inserted(by: entry.operations) { bringBack(uuid) }
+    }
+  }
+
+  /// Counts what a model that has left brings back beside the properties that its addition names: it keeps their values,
+  /// and the models that they hold.
+  private mutating func bringBackRest(of addition: SyncFragment) {
+    guard let model = memory.departed(addition.uuid) else { return }
+    for (key, value) in model.currentProperties() where addition.properties[key] == nil {
+      guard let property = model.classSchema[wireName: key] else { continue }
+      arrivals += key.utf8.count + value.roughSize
+      if property.kind == .plain { continue }
+      for uuid in FragmentValidator.uuids(in: value) { bringBack(uuid) }
     }
   }
 

@@ -188,6 +188,35 @@ struct ScopeSizeTests {
     #expect(observer.close == nil && size(of: world.scope) < 50_000)
   }
 
+  @Test(
+    "Models that an addition brings back without naming what they have count as what they are",
+    arguments: [true, false])
+  func comeBackByAddition(withPart: Bool) {
+    let world = Self.world(50_000)
+    let observer = RawPeer.joined(world, protocol: 2)
+    let peer = RawPeer.joined(world, protocol: 2)
+    let (holder, part, root) = (UUID(), UUID(), world.canvas.uuid)
+    var set = Self.adding(withPart ? 10 : 30_000, to: root, as: holder)
+    if withPart {
+      set[0].properties["parts"] = [.string(part.wireText)]
+      set.append(
+        SyncFragment(
+          .add, uuid: part, className: "Shape", properties: ["label": Self.text(30_000)]))
+    }
+    #expect(submit(set, by: peer) == nil)
+    #expect(submit([Self.edit(.remove(holder), of: root)], by: peer) == nil)
+    #expect(submit(Self.adding(30_000, to: root), by: peer) == nil)
+    let addition = SyncFragment(.add, uuid: holder, className: "Shape", properties: [:])
+    let insertion = Self.edit(.insert(holder, .end), of: root)
+    #expect(submit([addition, insertion], by: peer) == "scope-full")
+    #expect(observer.close == nil && size(of: world.scope) < 50_000)
+    // What the addition names is what the model has.
+    var small = addition
+    small.properties = ["label": "", "parts": []]
+    #expect(submit([small, insertion], by: peer) == nil)
+    #expect(size(of: world.scope) < 50_000)
+  }
+
   @Test("A scope is full no longer once what has filled it is removed, by whichever side")
   func removed() {
     for byApp in [false, true] {
