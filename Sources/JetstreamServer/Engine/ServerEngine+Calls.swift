@@ -98,9 +98,12 @@ extension ServerEngine {
     try turn {
       let result = try host.order.records.step {
         var result: ScopeOrder.Result
+        var effort = 0
+        defer { if let session = call.session { note(effort: effort, of: session) } }
         do {
-          result = try host.order.commit(changes, of: call.sync.fragments.count, by: submitter) {
-            root in
+          result = try host.order.commit(
+            changes, of: call.sync.fragments.count, by: submitter, effort: &effort
+          ) { root in
             let output = try body(root)
             // A rule or the procedure itself may have taken the client's rights away.
             guard call.isOpen else { throw CancellationError() }
@@ -110,7 +113,6 @@ extension ServerEngine {
           request.rejections = error.replies
           report(error.problems, from: call.session, in: host)
           if let limit = error.exceeded { hooks.limitReached(limit) }
-          if let session = call.session { note(effort: error.effort, of: session) }
           throw error.replies.firstError ?? .rejected("The client's changes are rejected")
         }
         // An observer of the change set has taken the scope away: it is in no log.

@@ -13,6 +13,8 @@ extension ScopeOrder {
     var made: (item: StreamItem, set: ChangeSet)?
     /// The server's own change sets that observers of this one have made. They are kept and told behind it.
     var behind: [(item: StreamItem, set: ChangeSet)] = []
+    /// The number of times that a model has come or gone.
+    var modelCount = 0
   }
 
   /// The error with which a procedure does not come to run, since the changes of its client are rejected.
@@ -22,8 +24,6 @@ extension ScopeOrder {
     let problems: [String]
     /// The limit because of which all is rejected.
     var exceeded: ServerLimit?
-    /// The number of models that were read to find out whether there is room.
-    var effort = 0
   }
 
   /// The error with which a procedure cannot commit where its change set would be part of others, or come behind them.
@@ -36,10 +36,11 @@ extension ScopeOrder {
   /// - Parameters:
   ///   - changes: the client's changes; nil if they are a guess that does not count.
   ///   - count: the number of the client's fragments.
+  ///   - effort: set to the effort of all this, also if it throws; see ``Result/effort``.
   ///   - body: returns the output.
   /// - Throws: the error of `body`, or ``RejectedChanges``. Nothing is changed then.
   func commit(
-    _ changes: [SyncFragment]?, of count: Int, by submitter: Submitter,
+    _ changes: [SyncFragment]?, of count: Int, by submitter: Submitter, effort: inout Int,
     _ body: (ModelObject) throws -> JSONValue
   ) throws -> Result {
     let origin = submitter.origin
@@ -47,7 +48,10 @@ extension ScopeOrder {
       fragments: [], undo: [], author: origin.author, message: origin.message, date: origin.date)
     set.isForClient = true
     committing = Commit(set: set.id, author: submitter.author, origin: origin)
-    defer { committing = nil }
+    defer {
+      effort += committing?.modelCount ?? 0
+      committing = nil
+    }
     passage = Passage()
     var submitter = submitter
     submitter.bringsKnownContentOnly = true
@@ -59,18 +63,18 @@ extension ScopeOrder {
       if let changes {
         let judged = judgedDraft(of: changes, isAtomic: true, by: submitter)
         draft = judged
+        effort += judged.effort
         result.problems = judged.problems
         if judged.isRejected {
           throw RejectedChanges(
             replies: Self.rejectingAll(judged.replies), problems: judged.problems)
         }
         growth = submitter.room == nil ? Growth() : self.growth(by: judged.effective)
-        var effort = 0
         if let room = submitter.room, !hasRoom(for: growth.total, in: room, &effort) {
           let reply = FragmentReply(error: room.limit.error)
           throw RejectedChanges(
-            replies: Array(repeating: reply, count: count), problems: [], exceeded: room.limit,
-            effort: effort)
+            replies: Array(repeating: reply, count: count), problems: [],
+            exceeded: room.limit)
         }
         let misfits = content.applyOwn(judged.effective) { [self] in departed($0) }
         if let (at, error) = misfits.first {

@@ -176,6 +176,7 @@ final class ScopeOrder: ContentHost, ContentMemory {
 
   func entered(_ model: any HostedModel, byClient: Bool) {
     tombstones.noteReturn(of: model.uuid)
+    committing?.modelCount += 1
     observer?.arrived(model.uuid)
     if byClient { passage.noteArrival(model) }
   }
@@ -185,6 +186,7 @@ final class ScopeOrder: ContentHost, ContentMemory {
     observer?.changed(model.uuid)
     // Sessions never knew a model that a call of `modify` has added and takes back.
     if leaving.takesBack, !tombstones.revived.contains(model.uuid) { return }
+    committing?.modelCount += 1
     tombstones.note(model, leftAt: leaving.byClient ? sequence : sequence + 1)
     if leaving.byClient { passage.noteLeaving(model, wasHidden: leaving.wasHidden) }
   }

@@ -81,6 +81,41 @@ struct TurnTests {
     #expect(sequences.count == 5 && sequences == sequences.sorted())
   }
 
+  private struct Refusal: Error, Encodable {}
+
+  @Test(
+    "Calls of a procedure that move many models count like change sets, also if they fail",
+    arguments: [false, true])
+  func calls(fails: Bool) {
+    world.procedures["Canvas.edit"] = ServedProcedure(takesArguments: false) { [world] request in
+      do {
+        try request.commit { (_: Canvas) in if fails { throw Refusal() } }
+      } catch {
+        world.server.ended(request, after: error, Refusal.self)
+      }
+    }
+    let (eve, bob) = (
+      RawPeer.joined(world, protocol: 2), RawPeer.joined(world, protocol: 2)
+    )
+    let calls = [removal, fails ? removal : putBack, removal].map {
+      eve.stamp(
+        .scopeSync(
+          ScopeSync(
+            scopeIndex: eve.scopeIndex, fragments: [$0], atomic: true, procedure: "Canvas.edit")))
+    }
+    eve.send(String(decoding: Message.encodeFrame(calls, asArray: true), as: UTF8.self))
+    let indices = calls.map(\.index)
+    for count in 1...3 {
+      #expect(answered(indices, of: eve) == count)
+      #expect(world.canvas.shapes.contains(box) == (fails || count == 2))
+      #expect(bob.submit([likes(Int64(count))]) == [FragmentReply()])
+      #expect(world.judge() == (count < 3))
+    }
+    for index in indices {
+      #expect((eve.replies(to: index)?.first?.error == nil) == !fails)
+    }
+  }
+
   @Test("A turn has as much effort as one session may have, and the sessions take turns")
   func sessions() {
     let eve = RawPeer.joined(world, protocol: 2)
