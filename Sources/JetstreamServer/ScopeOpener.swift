@@ -161,6 +161,8 @@ final class ScopeOpener {
         let history = try ScopeHistory(stored)
         let content = try RowsContent(
           name: name, schema, from: history, isMeasured: isMeasured)
+        // By the schema of any client, content would be lost for good.
+        if isNew, let (_, error) = content.leftOut.min(by: { $0.key < $1.key }) { throw error }
         return (history, content)
       }
       if isNew { try await storage.keep(schema, of: name) }

@@ -41,6 +41,8 @@ package final class RowsContent: HostedContent {
   private var stateDigest: StateDigest?
   /// The size of the rows, and their number, until the host has taken it; nil if they were not measured.
   private var measuredSize: (bytes: Int, count: Int)?
+  /// The errors of what a history has and the schema does not have, one for each class and property.
+  private(set) var leftOut: [String: ScopeError] = [:]
 
   /// Makes content of a new root.
   package convenience init(name: String, _ schema: ScopeSchema) {
@@ -124,8 +126,17 @@ package final class RowsContent: HostedContent {
     _ state: [SyncFragment]
   ) throws(ScopeError) -> [(fragment: Int, error: ScopeError)] {
     let outcome = try document.restore(state)
-    stateDigest = nil
+    (stateDigest, leftOut) = (nil, [:])
     return outcome.errors
+  }
+
+  /// Notes that something of a history is left out, if the schema does not have its class or its property.
+  func noteLeftOut(_ error: ScopeError) {
+    switch error {
+    case .unknownClass(let name, _): leftOut["class \(name)"] = error
+    case .unknownProperty(let name, _, let key): leftOut["\(name).\(key)"] = error
+    default: break
+    }
   }
 
   /// Measures the rows away from the server's actor: that takes time in proportion to the scope. Nothing may change them

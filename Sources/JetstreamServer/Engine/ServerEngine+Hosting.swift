@@ -32,11 +32,24 @@ extension ServerEngine {
     let host = hostedScope(scope)
     if let history {
       try host.restore(history, isRestored: isRestored)
+      reportLeftOut(of: host)
     } else {
       host.content.seal()
     }
     host.order.records.store = store
     return history == nil ? host.state : nil
+  }
+
+  /// Reports what a history has and the schema of rows does not have.
+  private func reportLeftOut(of host: ScopeHost) {
+    guard let rows = host.content as? RowsContent else { return }
+    for name in rows.leftOut.keys.sorted() {
+      hooks.report(
+        Diagnostic(
+          .warning, .scope, scope: rows.name,
+          "its history has content of \(name), which its schema does not have: it is left out, and "
+            + "the next snapshot is without it"))
+    }
   }
 
   /// Stops hosting a scope: all sessions that have fetched it are sent `error`. Submissions whose records are not

@@ -64,7 +64,8 @@ extension ScopeOrder {
 }
 
 /// Restoring from a history. A value that does not fit its property is an error: the scope would have the default
-/// instead, and the next snapshot, and the clients, would get that.
+/// instead, and the next snapshot, and the clients, would get that. Rows leave out what their schema does not have, as a
+/// schema without a property is meant to: that is noted, for the operator.
 extension HostedContent {
   /// Replaces everything by the state with which a history begins.
   func restoreState(of history: ScopeHistory) throws(ScopeError) {
@@ -82,6 +83,7 @@ extension HostedContent {
   private func refuse(_ misfits: [(fragment: Int, error: ScopeError)]) throws(ScopeError) {
     for (_, error) in misfits {
       if case .invalidValue = error { throw error }
+      (self as? RowsContent)?.noteLeftOut(error)
     }
   }
 }

@@ -230,8 +230,10 @@ struct HostingFaultTests {
     await server.stop()
   }
 
-  @Test("The schema that a client brings becomes the scope's once the history is known to fit it")
-  func unfitSchema() async throws {
+  @Test(
+    "The schema that a client brings becomes the scope's once the history is known to fit it",
+    arguments: [false, true])
+  func unfitSchema(lacksProperty: Bool) async throws {
     let storage = MemoryStorage()
     let first = Server()
     first.openScopes(kept: storage) { _ in .schema(ScopeSchema(of: Canvas.self)) }
@@ -246,7 +248,9 @@ struct HostingFaultTests {
     next.openScopes(kept: storage) { _ in .schemaOfClient }
     let stranger = Client(transport: next.makeTransport())
     try await stranger.connect()
-    let fetching = Task { try await stranger.fetch(Scope(name: "A", root: Shape())) }
+    // In place of another root, a canvas that has no likes.
+    let root: ModelObject = lacksProperty ? NewCanvas() : Shape()
+    let fetching = Task { try await stranger.fetch(Scope(name: "A", root: root)) }
     try await wait { notes.texts.contains { $0.contains("could not be opened") } }
     stranger.close()
     _ = await fetching.result

@@ -160,4 +160,42 @@ struct LoggedRowsTests {
     #expect(rows[root]?.properties["name"] == "theirs" && rows[root]?.properties["likes"] == 5)
     #expect(rows.canonicalJSON == then.canonicalJSON)
   }
+
+  @Test(
+    "The operator is told once of each class and property of a history that a schema lacks",
+    arguments: [false, true])
+  func leftOut(isRestored: Bool) throws {
+    let root = NewCanvas()
+    root.name = "kept"
+    root.title = "lost"
+    let group = Group()
+    group.members = [NewShape(), NewShape()]
+    root.groups = [group]
+    root.shapes = [NewShape(), Circle()]
+    let scope = Scope(name: "Canvas", root: root, ticker: .manual())
+    var history = ScopeHistory(epoch: "e", sequence: 1, state: scope.fullState(), clients: [:])
+    let change = SyncFragment(
+      .change, uuid: root.uuid, className: "Canvas",
+      properties: ["title": "again", "name": "changed"])
+    history.records = (2...3).map { ScopeRecord(sequence: $0, fragments: [change]) }
+    let schema = ScopeSchema(of: Canvas.self)
+    let content =
+      isRestored
+      ? try RowsContent(name: "Canvas", schema, from: history)
+      : RowsContent(name: "Canvas", schema)
+    var reports: [Diagnostic] = []
+    let engine = ServerEngine(
+      configuration: .init(),
+      hooks: .init(
+        fetch: { _, _, _ in .success(content) }, report: { reports.append($0) },
+        makeToken: { "" }, random: { 0.5 }),
+      perform: { _ in })
+    try engine.host(content, history: history, isRestored: isRestored) { _ in }
+    #expect(content.document.root.properties["name"] == "changed")
+    #expect(content.document.root.properties["shapes"] == [.string(root.shapes[0].uuid.wireText)])
+    #expect(reports.allSatisfy { $0.level == .warning && $0.scope == "Canvas" })
+    for name in ["Canvas.title", "Canvas.groups", "Shape.rotation", "class Group", "class Circle"] {
+      #expect(reports.count { $0.text().contains(" \(name),") } == 1, "\(name): \(reports)")
+    }
+  }
 }
