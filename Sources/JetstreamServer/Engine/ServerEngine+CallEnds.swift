@@ -40,6 +40,8 @@ extension ServerEngine {
       // The end of one call runs code of the app, which may end another one.
       for call in host.undecided.lateCalls(at: now) where call.isOpen {
         report("it has taken too long", about: call.request)
+        // The app may have ended the session when it was told: the client calls again then, and nothing is decided.
+        guard call.isOpen else { continue }
         call.request.rejections = nil
         fail(call, in: host, .rejected("Procedure \(call.request.name) has taken too long"))
       }

@@ -69,6 +69,8 @@ final class InMemoryWorld {
   private(set) var links: [Link] = []
   private var nextLink = 1
   var log: [String] = []
+  /// Called when the server has reported something.
+  var onReport: (() -> Void)?
   /// Believes what clients say who they are.
   var authenticate: (SessionInfo) -> ServerEngine.Authentication = { session in
     guard case .object(let params) = session.params, case .string(let name)? = params["author"]
@@ -125,7 +127,10 @@ final class InMemoryWorld {
         if let content = rows[name] { return .success(content) }
         return .failure(.rejected("There is no scope \(name)"))
       },
-      report: { [unowned self] in log.append("\($0)") },
+      report: { [unowned self] in
+        log.append("\($0)")
+        onReport?()
+      },
       makeToken: {
         tokens += 1
         return "token\(tokens)"

@@ -222,6 +222,28 @@ struct ProcedureTests {
     #expect(world.log.contains { $0.contains("Canvas.like: it has taken too long") })
   }
 
+  @Test("A late call whose session the app ends when it hears of that is made again")
+  func endedWhenLate() async throws {
+    hold(Like.self)
+    let ann = client()
+    let call = try ann.scope.call(Like())
+    world.exchange()
+    world.onReport = { [unowned world] in
+      guard world.log.last?.contains("it has taken too long") == true else { return }
+      world.onReport = nil
+      for session in world.server.sessionInfos {
+        _ = world.server.endSession(
+          session.token, telling: .notNow("Wait", retryAfter: .seconds(1)))
+      }
+    }
+    for _ in 0..<600 where open.requests.count < 2 { world.pass(1) }
+    #expect(world.onReport == nil && open.requests.count == 2)
+    try open.requests.last?.commit(Like())
+    expectSame()
+    #expect(world.canvas.likes == 1)
+    #expect(try await call.output() == 1)
+  }
+
   @Test(
     "A client whose scope is taken away makes no more calls, and makes them again when it has it again"
   )
