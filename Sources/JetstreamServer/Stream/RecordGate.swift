@@ -8,6 +8,9 @@ final class RecordGate {
   /// Stores each record it is given; the owner calls ``stored(_:)`` once records are durable. Without it, nothing is
   /// stored, and nothing is held back.
   var store: ((ScopeRecord) -> Void)?
+  /// The approximate number of bytes above which a record is kept without the inverse of its change set, so that it
+  /// does not become longer than a history takes.
+  var longest = 256 << 20
   /// The number of submissions that are being decided and whose records were not handed to ``store`` yet.
   private var openSteps = 0
   /// The number of records made.
@@ -41,7 +44,12 @@ final class RecordGate {
   func keep(_ record: ScopeRecord) {
     guard let store else { return }
     made += 1
-    let size = record.roughSize
+    var record = record
+    var size = record.roughSize
+    if size > longest, !record.undo.isEmpty {
+      record.undo = []
+      size = record.roughSize
+    }
     sizes.append(size)
     unstoredBytes += size
     store(record)

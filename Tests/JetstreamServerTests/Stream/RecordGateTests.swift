@@ -1,3 +1,5 @@
+import Foundation
+import Jetstream
 import Testing
 
 @testable import JetstreamServer
@@ -21,5 +23,24 @@ struct RecordGateTests {
     gate.whenStored { order.append(2) }
     gate.stored(1)
     #expect(order == [1, 2, 3, 4] && gate.isCurrent && gate.checkInvariants() == [])
+  }
+
+  @Test("The inverse of a change set is left out of a record that would be too long with it")
+  func longRecord() {
+    let gate = RecordGate()
+    var kept: [ScopeRecord] = []
+    gate.store = { kept.append($0) }
+    gate.longest = 1_000
+    for length in [500, 1_000] {
+      var record = ScopeRecord(sequence: kept.count + 1, fragments: [])
+      record.undo = [
+        SyncFragment(
+          .change, uuid: UUID(), className: "Canvas",
+          properties: ["name": .string(String(repeating: "a", count: length))])
+      ]
+      gate.keep(record)
+    }
+    #expect(kept.map(\.undo.count) == [1, 0])
+    #expect(kept.map(\.sequence) == [1, 2] && gate.checkInvariants() == [])
   }
 }
