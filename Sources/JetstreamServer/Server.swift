@@ -68,6 +68,9 @@ public final class Server {
 
   /// Returns the scope for the name and the parameters of a fetch, or the error with which the fetch is denied. Called
   /// on the server's actor. Unless this is set, the scopes given to ``host(_:unknown:)`` are found by their names.
+  ///
+  /// A scope that is not hosted is hosted from then on, without a log, until ``remove(_:telling:)-(Scope,_)``. One that
+  /// the app holds no more is released when no session has it.
   public var resolveScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
 
   private let configuration: Configuration

@@ -56,6 +56,8 @@ package protocol HostedContent: AnyObject {
   var name: String { get }
   /// The root; nil if a scope has none.
   var root: (any HostedModel)? { get }
+  /// False if nothing but the content itself holds a scope of the app.
+  var isHeldByApp: Bool { get }
 
   /// Returns a model of the content, also one that only local properties hold.
   func model(_ uuid: UUID) -> (any HostedModel)?
@@ -144,6 +146,7 @@ package protocol HostedContent: AnyObject {
 
 extension HostedContent {
   package var changesBySetsAlone: Bool { false }
+  package var isHeldByApp: Bool { true }
   package var canModify: Bool { true }
   package func modify(_ set: ChangeSet, _ body: (ModelObject) throws -> Void) throws {
     throw WireError.couldNotApplySync(reason: "the scope is served without its models")

@@ -24,7 +24,9 @@ extension Scope: Hostable {
 /// A scope of the app: its models are the content, and the app may change them, too.
 final class ModelContent: HostedContent {
   package weak var host: (any ContentHost)?
-  let scope: Scope
+  // It never changes: it is a variable for the sake of `isHeldByApp` alone, and no access to it is open while other code
+  // runs.
+  @exclusivity(unchecked) private(set) var scope: Scope
   private lazy var digest = ScopeDigest(scope)
   private var token: ObservationToken?
   /// True while a client's change set is applied.
@@ -33,6 +35,8 @@ final class ModelContent: HostedContent {
   init(_ scope: Scope) { self.scope = scope }
 
   package var name: String { scope.name }
+
+  package var isHeldByApp: Bool { !isKnownUniquelyReferenced(&scope) }
 
   package func begin() {
     scope.sealChanges()

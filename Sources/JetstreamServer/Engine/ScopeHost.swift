@@ -3,7 +3,9 @@ import Jetstream
 
 /// A scope that a server hosts: the order of its change sets, and what the sessions that have fetched it, or want to, need.
 ///
-/// It lives until the server hosts it no more, or, if it is not pinned, until no session has it.
+/// It lives until the server hosts it no more. If it is not pinned, it ends before that once no session has it and only
+/// the server holds the scope. As long as the app can name the scope to a client again, its history goes on: clients
+/// that have been away know their places in it, and change sets that they send again are applied once.
 final class ScopeHost: ScopeOrderObserver {
   let order: ScopeOrder
   /// The subscriptions, and those of them that are sent each change set.

@@ -145,8 +145,8 @@ extension ServerEngine {
     return host
   }
 
-  /// Lets every host drop what all of its sessions have seen, and ends hosts that no session uses and that are not
-  /// offered by the app.
+  /// Lets every host drop what all of its sessions have seen, and ends hosts that no session uses, that the app does
+  /// not offer, and whose scopes it cannot name to clients again.
   func forgetSeen() {
     var horizons: [ObjectIdentifier: Int] = [:]
     for session in sessions.values {
@@ -168,7 +168,7 @@ extension ServerEngine {
       }
     }
     for (key, host) in hosts
-    where horizons[ObjectIdentifier(host)] == nil && !host.isPinned {
+    where horizons[ObjectIdentifier(host)] == nil && !host.isPinned && !host.content.isHeldByApp {
       host.end()
       hosts[key] = nil
     }

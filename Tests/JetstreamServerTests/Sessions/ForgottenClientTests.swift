@@ -230,4 +230,45 @@ struct ForgottenClientTests {
     let next = try #require(again.server.history(of: again.scope))
     #expect(next.forgottenUpTo == history.forgottenUpTo && next.clients == history.clients)
   }
+
+  @Test(
+    "A scope that the app has not hosted keeps its history while no session has it",
+    arguments: [HistoryLoss.recover, .discard])
+  func namedScope(policy: HistoryLoss) throws {
+    let canvas = Canvas()
+    let named = Scope(name: "Canvas", root: canvas, ticker: world.serverTicker)
+    world.replaced = named
+    let one = join(policy)
+    #expect(one.fetchResult != nil && world.server.isHosted(named))
+    let positions = world.server.positions.map(\.epoch)
+    let set = one.scope.modify { one.canvas.likes += 1 }
+    let link = try #require(one.link)
+    while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+    #expect(canvas.likes == 1)
+    leave(one)
+    #expect(world.server.sessionCount == 0)
+    one.canvas.name = "offline"
+    world.settle()
+    #expect(canvas.likes == 1 && one.canvas.likes == 1 && canvas.name == "offline")
+    #expect(set.state == .accepted && losses(one) == 0)
+    #expect(world.server.positions.map(\.epoch) == positions)
+  }
+
+  @Test("A scope that only the server holds is let go of with its last session")
+  func abandonedScope() {
+    weak let named: Scope? = {
+      let scope = Scope(name: "Canvas", root: Canvas(), ticker: world.serverTicker)
+      world.replaced = scope
+      return scope
+    }()
+    let one = join()
+    one.canvas.likes += 1
+    world.settle()
+    one.engine.close()
+    world.replaced = nil
+    #expect(named.map(world.server.isHosted) == true)
+    leave(one)
+    #expect(world.server.sessionCount == 0 && named == nil)
+    #expect(world.server.checkInvariants() == [])
+  }
 }
