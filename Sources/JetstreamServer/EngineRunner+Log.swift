@@ -110,15 +110,20 @@ extension EngineRunner {
     of content: any Hostable, as name: String, _ leased: LeasedHistory, snapshotEvery: Int
   ) -> ScopeRecordKeeper {
     let lease = leased.lease
+    // While a history that was removed is still being written, the content may be hosted with the next one.
+    weak var keeper: ScopeRecordKeeper?
+    let isCurrent = { [weak self] in
+      keeper.map { self?.histories[ObjectIdentifier(content)]?.keeper === $0 } ?? false
+    }
     var owner = ScopeRecordKeeper.Owner(
       encode: { $0.content(date: Date()) }, mustOutliveProcess: \.mustOutliveProcess,
       append: {
         lease.append(
           $0.records, after: $0.expected, outlivesProcess: $0.outlivesProcess, then: $1)
       },
-      stored: { [weak self] in self?.engine.stored($0, of: content) },
+      stored: { [weak self] in if isCurrent() { self?.engine.stored($0, of: content) } },
       snapshot: { [weak self] in
-        guard let history = self?.engine.history(of: content) else { return nil }
+        guard isCurrent(), let history = self?.engine.history(of: content) else { return nil }
         return RecordSnapshot {
           lease.writeSnapshot(at: $0, state: { history.content }, then: $1)
         }
@@ -126,12 +131,16 @@ extension EngineRunner {
       note: { [weak self] text in
         self?.owner.report(Diagnostic(.error, .storage, scope: name, text))
       })
-    owner.prepareSnapshot = { [weak self] in self?.engine.prepareHistory(of: content, then: $0) }
-    owner.stalled = { [weak self] _ in self?.engine.stalled(content) }
-    owner.ended = { [weak self] _ in self?.lost(content, named: name) }
-    return ScopeRecordKeeper(
+    owner.prepareSnapshot = { [weak self] in
+      if isCurrent() { self?.engine.prepareHistory(of: content, then: $0) }
+    }
+    owner.stalled = { [weak self] _ in if isCurrent() { self?.engine.stalled(content) } }
+    owner.ended = { [weak self] _ in if isCurrent() { self?.lost(content, named: name) } }
+    let made = ScopeRecordKeeper(
       ticker: ticker, completions: ActorCompletions(on: actor), after: leased.last,
       tail: leased.history?.records.count ?? 0, snapshotEvery: snapshotEvery, owner: owner)
+    keeper = made
+    return made
   }
 
   /// Stops hosting content whose history this server may not write any more. Its clients come back: to the server that

@@ -230,6 +230,41 @@ struct HostingFaultTests {
     await server.stop()
   }
 
+  @Test("A history that is still being closed says nothing about the next one of its scope")
+  func slowClose() async throws {
+    let queues = (GatedQueue(), GatedQueue())
+    let canvas = Canvas()
+    let scope = Scope(name: "A", root: canvas)
+    let server = Server()
+    let engine = try #require(server.runner.engine)
+    try await server.host(scope, log: FragmentLog(makeLog(on: queues.0)))
+    queues.0.hold()
+    canvas.likes = 1
+    scope.flush()
+    let removing = Task { try await server.remove(scope) }
+    try await wait { !engine.keepsHistory(of: scope) }
+    try await server.host(scope, log: FragmentLog(makeLog(on: queues.1)))
+    queues.1.hold()
+    canvas.likes = 2
+    scope.flush()
+    let records = engine.hostedScope(scope).order.records
+    #expect(!records.isCurrent)
+    queues.0.letGo()
+    try await removing.value
+    #expect(!records.isCurrent)
+    queues.1.letGo()
+    try await wait { records.isCurrent }
+    #expect(engine.keepsHistory(of: scope))
+    try await server.remove(scope)
+    await server.stop()
+  }
+
+  private func makeLog(on queue: GatedQueue) throws -> RecordLog {
+    try RecordLog(
+      SimulatedDisk(), configuration: LogConfiguration(), queue: queue,
+      snapshotQueue: DispatchLogQueue("snapshots"))
+  }
+
   @Test(
     "The schema that a client brings becomes the scope's once the history is known to fit it",
     arguments: [false, true])
