@@ -82,6 +82,9 @@ public final class Server {
   private var listener: WebSocketListener?
   private var lastConnection = 0
   private var use = Use.none
+  /// The end of the last ``stop()``, which waits for those before it. What begins meanwhile stays: only the scopes that
+  /// were opened on demand, and the listener, are closed then.
+  private var ending: Task<Void, Never>?
   lazy var home = HomeReference(self, on: actor)
   private lazy var pipe = ServerPipe(home, shards, configuration.proxies)
 
@@ -90,11 +93,7 @@ public final class Server {
     case none
     /// From the first ``listen(host:port:page:)``, ``makeTransport()`` or ``accept(_:for:)`` until ``stop()``.
     case open
-    /// With the end of the last ``stop()``, which waits for those before it.
-    case stopped(ending: Task<Void, Never>?)
-
-    /// The end of the last ``stop()``, if nothing has begun since.
-    var ending: Task<Void, Never>? { if case .stopped(let ending) = self { ending } else { nil } }
+    case stopped
   }
 
   /// True if connections are served.
@@ -218,7 +217,7 @@ public final class Server {
   /// The number of open connections, with or without a session.
   public var connectionCount: Int { runner.engine.connectionCount }
 
-  /// Begins to accept connections, and returns the port.
+  /// Begins to accept connections, and returns the port. A ``stop()`` that is under way is waited for.
   ///
   /// - Parameters:
   ///   - host: the address to bind: `127.0.0.1` for this machine only, `::` for all.
@@ -232,8 +231,9 @@ public final class Server {
     host: String = "127.0.0.1", port: UInt16 = 0,
     page: @escaping WebSocketListener.RequestHandler = { _ in .text("Not found\n", status: 404) }
   ) async throws(WebSocketError) -> UInt16 {
+    let lastStop = ending
+    await lastStop?.value
     precondition(listener == nil, "The server listens already.")
-    let lastStop = use.ending
     let configuration = configuration
     let pipe = pipe
     let policy = configuration.origins
@@ -263,7 +263,7 @@ public final class Server {
       onConnection: { connection, request in
         await pipe.run(ServerWebSocket(connection), request)
       })
-    if let ending = use.ending, ending != lastStop {
+    if ending != lastStop {
       await listener.stop()
       throw .cancelled
     }
@@ -321,17 +321,18 @@ public final class Server {
   public func stop() async {
     // The scopes and the listener are taken away from the server by the first of several calls. The others find nothing
     // to close, so each waits for the one before it.
-    let earlier = use.ending
-    use = .stopped(ending: earlier)
+    let earlier = ending
+    use = .stopped
     let open = runner.engine.scopesOpenedOnDemand.map(ObjectIdentifier.init)
     for scope in runner.storedScopes { offers.close(scope) }
     runner.stop()
+    shards.stop()
     offers.opener?.giveUp()
     let task = home.task { server in
       await earlier?.value
       await server.close(open)
     }
-    use = .stopped(ending: task)
+    ending = task
     await task.value
   }
 
@@ -339,7 +340,7 @@ public final class Server {
   private func close(_ open: [ObjectIdentifier]) async {
     await offers.opener?.close(open)
     offers.opener = nil
-    await shards.stop()
+    await shards.catchUp()
     let listener = listener
     self.listener = nil
     await listener?.stop()

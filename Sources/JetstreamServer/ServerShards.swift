@@ -36,13 +36,11 @@ struct ServerShards: Sendable {
   /// Runs them from now on, until ``stop()``.
   func begin() { for shard in all { shard.perform { $0.begin() } } }
 
-  /// Ends all sessions and closes all connections.
-  func stop() async {
-    for shard in all {
-      await shard.catchUp()
-      await shard.stop()
-    }
-  }
+  /// Ends all sessions and closes all connections, in the order of the calls of this and ``begin()``.
+  func stop() { for shard in all { shard.perform { $0.stop() } } }
+
+  /// Returns once the shards have done what they were told before.
+  func catchUp() async { for shard in all { await shard.catchUp() } }
 
   /// Drops everything.
   func abandon() { for shard in all { shard.perform { $0.abandon() } } }

@@ -13,9 +13,10 @@ final class ClosedScopeTests {
   private var notes: [String] = []
 
   private func makeServer(
+    _ configuration: Server.Configuration = .init(),
     resolve: ((ScopeOpening) async throws -> ScopeSource)? = nil
   ) -> Server {
-    let server = Server()
+    let server = Server(configuration: configuration)
     server.openScopes(
       kept: storage, resolve: resolve ?? { _ in .schema(ScopeSchema(of: Canvas.self)) })
     server.onDiagnostic.listen(self) { $0.notes.append($1.text()) }
@@ -100,6 +101,72 @@ final class ClosedScopeTests {
     await first.value
     try await second.value
     for client in clients { client.close() }
+  }
+
+  /// A server that cannot end to stop before its app has answered.
+  private func stopSlowly(
+    _ server: Server, _ answer: () -> CheckedContinuation<Void, Never>?
+  ) async throws -> Task<Void, Never> {
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
+    try await wait { answer() != nil }
+    let stopping = Task { await server.stop() }
+    try await wait { server.sessionCount == 0 }
+    client.close()
+    await #expect(throws: SyncError.self) { try await fetching.value }
+    return stopping
+  }
+
+  @Test("A server that is told to listen while it stops listens once it has stopped")
+  func listenWhileStopping() async throws {
+    var answer: CheckedContinuation<Void, Never>?
+    let server = makeServer { _ in
+      await withCheckedContinuation { answer = $0 }
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    server.host("B", schema: ScopeSchema(of: Canvas.self))
+    let port = try await server.listen()
+    let stopping = try await stopSlowly(server) { answer }
+    var isListening = false
+    let listening = Task {
+      isListening = true
+      return try await server.listen(port: port)
+    }
+    try await wait { isListening }
+    answer?.resume()
+    await stopping.value
+    #expect(try await listening.value == port)
+    let client = Client(url: "ws://127.0.0.1:\(port)")
+    try await client.connect()
+    try await client.fetch(Scope(name: "B", root: Canvas()))
+    client.close()
+    await server.stop()
+  }
+
+  @Test("A session that begins while the server stops goes on in all channels")
+  func sessionWhileStopping() async throws {
+    var answer: CheckedContinuation<Void, Never>?
+    var configuration = Server.Configuration()
+    configuration.scopeLoops = 2
+    let server = makeServer(configuration) { _ in
+      await withCheckedContinuation { answer = $0 }
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    server.host("B", schema: ScopeSchema(of: Canvas.self))
+    let stopping = try await stopSlowly(server) { answer }
+    let (client, scope, canvas) = try await fetch("B", from: server)
+    var changes: [ClientStatus] = []
+    client.onStatusChange.listen(self) { changes.append($1) }
+    var ended = 0
+    server.onSessionEnd.listen(self) { _, _ in ended += 1 }
+    answer?.resume()
+    await stopping.value
+    canvas.name = "kept"
+    try await client.sync(scope)
+    #expect(changes.isEmpty && ended == 0 && server.sessionCount == 1)
+    client.close()
+    await server.stop()
   }
 
   @Test("A server whose app ignores that an opening is given up ends its sessions before it waits")
