@@ -152,7 +152,7 @@ extension EngineRunner {
       engine.closeScope(name, telling: error)
     } else if engine.keepsHistory(of: content) {
       histories[ObjectIdentifier(content)] = nil
-      owner.lost(name, content)
+      owner.lost(content)
       engine.remove(content, error)
     }
   }

@@ -16,8 +16,8 @@ final class EngineRunner {
     var join: (ServerEngine.Join) -> Void = { _ in }
     /// Opens or closes a scope.
     var scope: (ServerEngine.ScopeStep) -> Void = { _ in }
-    /// Takes note that the app's scope of a name is not served any more, since its history cannot be written.
-    var lost: (String, any Hostable) -> Void = { _, _ in }
+    /// Takes note that a scope of the app is not served any more, since its history cannot be written.
+    var lost: (any Hostable) -> Void = { _ in }
   }
 
   private(set) var engine: ServerEngine!

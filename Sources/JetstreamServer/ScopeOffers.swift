@@ -4,8 +4,8 @@ import Jetstream
 struct ScopeOffers {
   /// The place in which a scope is served.
   enum Place {
-    /// On the server's actor.
-    case here(any Hostable)
+    /// On the server's actor, with the treatment of what the scope does not know.
+    case here(any Hostable, unknown: UnknownContent)
     case shard(ServerShard)
   }
 
@@ -25,29 +25,35 @@ struct ScopeOffers {
   subscript(name: String) -> Place? {
     get { places[name] }
     set {
-      if case .here(let content)? = newValue { closed[ObjectIdentifier(content)] = nil }
+      if case .here(let content, _)? = newValue { closed[ObjectIdentifier(content)] = nil }
       places[name] = newValue
     }
   }
 
   /// Notes content whose history is not written any more. It is served again once the app hosts it again: before, nothing
-  /// of it would be written.
+  /// of it would be written. Until then, or until the app removes it, it keeps its name: opened on demand, a scope of
+  /// that name would have another history.
   mutating func close(_ content: any Hostable) {
     closed = closed.filter { $1.content != nil }
     closed[ObjectIdentifier(content)] = Closed(content: content)
   }
 
-  /// Takes away content that has no history any more.
-  mutating func remove(_ content: any Hostable, named name: String) {
-    if case .here(let here)? = places[name], here === content { places[name] = nil }
-    close(content)
+  /// The content on the server's actor that is served, with the treatment of what it does not know.
+  var served: [(content: any Hostable, unknown: UnknownContent)] {
+    places.values.compactMap { place in
+      if case .here(let content, let unknown) = place, !isClosed(content) {
+        (content, unknown)
+      } else {
+        nil
+      }
+    }
   }
 
   /// Returns true if another scope may be hosted under a name.
   func isFree(_ name: String) -> Bool {
     switch places[name] {
     case nil: true
-    case .here(let content): isClosed(content)
+    case .here(let content, _): isClosed(content)
     case .shard: false
     }
   }

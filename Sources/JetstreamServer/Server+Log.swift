@@ -46,9 +46,10 @@ extension Server {
         content, as: name, unknown: unknown, LogLease(log).leasedHistory(),
         snapshotEvery: snapshotEvery)
       // The scope may have been removed in the meantime.
-      if isHosted { set(.here(content), as: name) }
+      if isHosted { offers[name] = .here(content, unknown: unknown) }
     } catch {
-      withdraw(content, named: name)
+      // It may still be hosted without a history.
+      if !runner.engine.isHosted(content) { offers.close(content) }
       throw (error as? StorageError)?.cause ?? error
     }
   }

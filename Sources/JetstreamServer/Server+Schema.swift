@@ -15,12 +15,12 @@ extension Server {
   ///   - schema: The classes of the scope.
   public func host(_ name: String, schema: ScopeSchema) {
     requireFree(name)
-    if let shard = nextShard() {
-      set(.shard(shard), as: name)
+    if let shard = offers.nextShard(of: shards) {
+      offers[name] = .shard(shard)
       return shard.perform { $0.host(name, schema) }
     }
     let content = RowsContent(name: name, schema)
-    set(.here(content), as: name)
+    offers[name] = .here(content, unknown: .reject)
     runner.engine.host(content)
   }
 
@@ -40,25 +40,25 @@ extension Server {
   public func host(
     _ name: String, schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int = 10_000
   ) async throws {
-    if case .shard(let shard)? = offer(as: name), await !shard.has(name),
-      case .shard(let now)? = offer(as: name), now === shard
+    if case .shard(let shard)? = offers[name], await !shard.has(name),
+      case .shard(let now)? = offers[name], now === shard
     {
-      set(nil, as: name)
+      offers[name] = nil
     }
     requireFree(name)
-    guard let shard = nextShard() else {
+    guard let shard = offers.nextShard(of: shards) else {
       let content = RowsContent(name: name, schema)
       return try await host(
         content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
     }
     await shard.catchUp()
     let isHosted = try await shard.host(name, schema, log: log, snapshotEvery: snapshotEvery)
-    if isHosted { set(.shard(shard), as: name) }
+    if isHosted { offers[name] = .shard(shard) }
   }
 
   private func requireFree(_ name: String) {
     precondition(
-      isFree(name),
+      offers.isFree(name),
       "A scope is hosted as \(name) already: remove it before another one is hosted.")
   }
 
@@ -71,10 +71,10 @@ extension Server {
   public func remove(
     _ name: String, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    guard let offer = offer(as: name) else { return try await close(name, telling: error) }
-    set(nil, as: name)
+    guard let offer = offers[name] else { return try await close(name, telling: error) }
+    offers[name] = nil
     switch offer {
-    case .here(let content): try await runner.remove(content, telling: error)
+    case .here(let content, _): try await runner.remove(content, telling: error)
     case .shard(let shard):
       await shard.catchUp()
       try await shard.remove(name, telling: error)

@@ -78,7 +78,7 @@ public final class Server {
   /// The sessions, and the scopes that live on the server's actor.
   private(set) var runner: EngineRunner!
   let shards: ServerShards
-  private var offers = ScopeOffers()
+  var offers = ScopeOffers()
   private var listener: WebSocketListener?
   private var lastConnection = 0
   private var use = Use.none
@@ -135,7 +135,7 @@ public final class Server {
         report: { [weak self] in self?.onDiagnostic.fire($0) },
         join: { [weak self] in self?.join($0) },
         scope: { [weak self] in self?.offers.opener?.perform($0) },
-        lost: { [weak self] in self?.offers.remove($1, named: $0) }))
+        lost: { [weak self] in self?.offers.close($0) }))
     let home = home
     shards.prepare(
       configuration, report: { Self.pass($0, to: home) },
@@ -163,7 +163,7 @@ public final class Server {
   ///     bounded by the largest change set, and a model by 256 unknown properties, and an array of UUIDs in an unknown
   ///     property is merged like a collection of models.
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
-    set(.here(scope), as: scope.name)
+    offers[scope.name] = .here(scope, unknown: unknown)
     runner.engine.host(scope, unknown: unknown)
   }
 
@@ -187,29 +187,14 @@ public final class Server {
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    if case .here(let content)? = offers[scope.name], content === scope { offers[scope.name] = nil }
+    if case .here(let content, _)? = offers[scope.name], content === scope {
+      offers[scope.name] = nil
+    }
     if let open = runner.engine.openScope(named: scope.name), open === scope {
       return try await close(scope.name, telling: error)
     }
     try await runner.remove(scope, telling: error)
   }
-
-  /// Returns the place of the scope that is available under a name.
-  func offer(as name: String) -> ScopeOffers.Place? { offers[name] }
-
-  /// Makes a scope available under a name, or takes away the one that is.
-  func set(_ offer: ScopeOffers.Place?, as name: String) { offers[name] = offer }
-
-  /// Takes away content that could not be hosted with its history, unless it is still hosted without one.
-  func withdraw(_ content: any Hostable, named name: String) {
-    if !runner.engine.isHosted(content) { offers.remove(content, named: name) }
-  }
-
-  /// Returns true if another scope may be hosted under a name.
-  func isFree(_ name: String) -> Bool { offers.isFree(name) }
-
-  /// The shard for one more scope; nil if scopes are not spread.
-  func nextShard() -> ServerShard? { offers.nextShard(of: shards) }
 
   /// The number of sessions, with or without a connection.
   public var sessionCount: Int { runner.engine.sessionCount }
@@ -349,6 +334,9 @@ public final class Server {
   // MARK: Between engine and sockets
 
   private func open() {
+    if case .stopped = use {
+      for (content, unknown) in offers.served { runner.engine.host(content, unknown: unknown) }
+    }
     use = .open
     runner.begin()
     shards.begin()
@@ -366,7 +354,7 @@ public final class Server {
     let chosen: Result<any Hostable, WireError>
     if let resolveScope {
       chosen = resolveScope(session, name, params).map { $0 }
-    } else if case .here(let scope)? = offers[name] {
+    } else if case .here(let scope, _)? = offers[name] {
       chosen = .success(scope)
     } else {
       chosen = .failure(.rejected("There is no scope '\(name)'"))

@@ -76,7 +76,8 @@ actor ServerShard {
     runner = EngineRunner(
       configuration, channel: .init(number: channel, of: channels), on: self, hooks: hooks,
       hits: hits,
-      owner: .init(report: report, lost: { [offers] name, _ in _ = offers.remove(name) }))
+      owner: .init(report: report, lost: { [offers] in offers.closed.insert(ObjectIdentifier($0)) })
+    )
   }
 
   /// Runs from now on, until ``stop()``.

@@ -54,6 +54,25 @@ struct InProcessTests {
     client.close()
   }
 
+  @Test("A scope without a log is served as the app has said, also once the server has stopped")
+  func unknownAgain() async throws {
+    let server = Server()
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    server.host(scope, unknown: .keep)
+    _ = server.makeTransport()
+    await server.stop()
+    let client = Client(transport: server.makeTransport())
+    let mine = Scope(name: "Canvas", root: NewCanvas())
+    try await client.connect()
+    try await client.fetch(mine)
+    let handle = mine.modify { (mine.root as? NewCanvas)?.title = "new" }
+    try? await handle.finished()
+    #expect(handle.state == .accepted)
+    #expect(scope.unknownProperties(of: canvas)["title"] == "new")
+    client.close()
+  }
+
   @Test("Who connects to a server that is gone is told so")
   func gone() async {
     var server: Server? = Server()

@@ -230,6 +230,66 @@ struct HostingFaultTests {
     await server.stop()
   }
 
+  @Test(
+    "A scope that has lost its log is refused until the app hosts it again or removes it, and is not opened on demand",
+    arguments: [0, 2], [true, false])
+  func lostLog(loops: Int, isRemoved: Bool) async throws {
+    let files = try TemporaryDirectory()
+    var configuration = Server.Configuration()
+    configuration.scopeLoops = loops
+    let server = Server(configuration: configuration)
+    let notes = Notes()
+    server.onDiagnostic.listen { notes.texts.append($0.text()) }
+    let absence = WireError.notThere("The app has no such scope")
+    var asked: [String] = []
+    server.openScopes(kept: MemoryStorage()) {
+      asked.append($0.name)
+      throw absence
+    }
+    let schema = ScopeSchema(of: Canvas.self)
+    let log = try FragmentLog(files.path)
+    try await server.host("A", schema: schema, log: log)
+    let (first, copy) = try await fetch("A", from: server)
+    copy.likes += 1
+    try await first.sync(#require(copy.scope))
+    try await log.close()
+    copy.likes += 10
+    copy.scope?.flush()
+    try await wait { notes.texts.contains { $0.contains("cannot be kept any more") } }
+    let client = Client(transport: server.makeTransport())
+    let root = Canvas()
+    let scope = Scope(name: "A", root: root)
+    try await client.connect()
+    var isDenied = false
+    let fetching = Task {
+      do {
+        try await client.fetch(scope)
+      } catch {
+        isDenied = true
+        throw error
+      }
+    }
+    try await wait {
+      if case .refused? = client.syncState(of: scope)?.stall { true } else { isDenied }
+    }
+    #expect(!isDenied && asked.isEmpty)
+    if isRemoved {
+      try await server.remove("A")
+      await #expect(throws: SyncError.scopeDenied(scope: "A", error: absence)) {
+        try await fetching.value
+      }
+      #expect(!asked.isEmpty)
+    } else {
+      try await server.host("A", schema: schema, log: FragmentLog(files.path))
+      try await fetching.value
+      try await wait { root.likes == 11 }
+      #expect(asked.isEmpty)
+    }
+    first.close()
+    client.close()
+    await server.stop()
+  }
+
   @Test("A history that is still being closed says nothing about the next one of its scope")
   func slowClose() async throws {
     let queues = (GatedQueue(), GatedQueue())
