@@ -20,6 +20,13 @@ struct ScopeOffers {
   /// Opens scopes that clients fetch and that the app does not host; nil unless the app has set one.
   var opener: ScopeOpener?
   private var lastShard = 0
+  /// The names under which scopes with histories are being hosted, and have no place yet.
+  private var beginnings: [String: Beginning] = [:]
+
+  private struct Beginning {
+    var count = 0
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
 
   /// The place of the scope that the app hosts under a name.
   subscript(name: String) -> Place? {
@@ -51,11 +58,30 @@ struct ScopeOffers {
 
   /// Returns true if another scope may be hosted under a name.
   func isFree(_ name: String) -> Bool {
-    switch places[name] {
+    if isBeginning(name) { return false }
+    return switch places[name] {
     case nil: true
     case .here(let content, _): isClosed(content)
     case .shard: false
     }
+  }
+
+  /// Returns true if a scope is being hosted under a name, which gets its place when its history is there.
+  func isBeginning(_ name: String) -> Bool { beginnings[name] != nil }
+
+  /// Notes that a scope is being hosted under a name, until ``end(_:)``.
+  mutating func begin(_ name: String) { beginnings[name, default: Beginning()].count += 1 }
+
+  /// Notes that a scope was hosted under a name, or could not be.
+  mutating func end(_ name: String) {
+    beginnings[name]?.count -= 1
+    guard beginnings[name]?.count == 0 else { return }
+    for caller in beginnings.removeValue(forKey: name)?.waiting ?? [] { caller.resume() }
+  }
+
+  /// Resumes a caller once no scope is being hosted under a name any more.
+  mutating func whenHosted(_ name: String, _ caller: CheckedContinuation<Void, Never>) {
+    if isBeginning(name) { beginnings[name]?.waiting.append(caller) } else { caller.resume() }
   }
 
   /// Returns true if content had a history that is not written any more.
@@ -64,7 +90,9 @@ struct ScopeOffers {
   }
 
   /// Returns true if the scope of a name is opened when it is fetched.
-  func opens(_ name: String) -> Bool { opener != nil && places[name] == nil }
+  func opens(_ name: String) -> Bool {
+    opener != nil && places[name] == nil && !isBeginning(name)
+  }
 
   /// Returns the shard for one more scope, in turn; nil if there are none.
   mutating func nextShard(of shards: ServerShards) -> ServerShard? {

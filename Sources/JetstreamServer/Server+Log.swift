@@ -38,6 +38,8 @@ extension Server {
     _ content: any Hostable, as name: String, unknown: UnknownContent, log: FragmentLog,
     snapshotEvery: Int
   ) async throws {
+    offers.begin(name)
+    defer { offers.end(name) }
     precondition(
       !runner.engine.keepsHistory(of: content),
       "Scope \(name) is hosted with a log already: a history has one log.")

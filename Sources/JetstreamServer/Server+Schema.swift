@@ -46,6 +46,8 @@ extension Server {
       offers[name] = nil
     }
     requireFree(name)
+    offers.begin(name)
+    defer { offers.end(name) }
     guard let shard = offers.nextShard(of: shards) else {
       let content = RowsContent(name: name, schema)
       return try await host(
@@ -71,6 +73,9 @@ extension Server {
   public func remove(
     _ name: String, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
+    if offers.isBeginning(name) {
+      await withCheckedContinuation { offers.whenHosted(name, $0) }
+    }
     guard let offer = offers[name] else { return try await close(name, telling: error) }
     offers[name] = nil
     switch offer {

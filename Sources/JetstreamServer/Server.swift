@@ -356,6 +356,8 @@ public final class Server {
       chosen = resolveScope(session, name, params).map { $0 }
     } else if case .here(let scope, _)? = offers[name] {
       chosen = .success(scope)
+    } else if offers.isBeginning(name) {
+      chosen = .failure(.notServed)
     } else {
       chosen = .failure(.rejected("There is no scope '\(name)'"))
     }

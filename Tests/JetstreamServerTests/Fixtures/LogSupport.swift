@@ -72,6 +72,9 @@ final class GatedQueue: LogQueue {
     queue.run(after: delay, work)
   }
 
+  /// True while work waits that was handed in since ``hold()``.
+  var isHoldingWork: Bool { held.withLock { $0?.isEmpty == false } }
+
   func hold() { held.withLock { $0 = $0 ?? [] } }
 
   func letGo() {

@@ -326,6 +326,72 @@ struct HostingFaultTests {
   }
 
   @Test(
+    "A scope that is removed by its name while its first state is written is not served afterwards",
+    arguments: [0, 2])
+  func removedByName(loops: Int) async throws {
+    let files = try TemporaryDirectory()
+    let snapshots = GatedQueue()
+    let log = try RecordLog(
+      POSIXLogDirectory(files.path), configuration: LogConfiguration(),
+      queue: DispatchLogQueue("log"), snapshotQueue: snapshots)
+    var configuration = Server.Configuration()
+    configuration.scopeLoops = loops
+    let server = Server(configuration: configuration)
+    let schema = ScopeSchema(of: Canvas.self)
+    snapshots.hold()
+    let hosting = Task { try await server.host("A", schema: schema, log: FragmentLog(log)) }
+    try await wait { snapshots.isHoldingWork }
+    var isRemoving = false
+    let removing = Task {
+      isRemoving = true
+      try await server.remove("A")
+    }
+    try await wait { isRemoving }
+    snapshots.letGo()
+    try await removing.value
+    try await hosting.value
+    #expect(server.offers["A"] == nil)
+    // Its log is closed.
+    try await server.host("A", schema: schema, log: FragmentLog(files.path))
+    let (client, _) = try await fetch("A", from: server)
+    client.close()
+    await server.stop()
+  }
+
+  @Test("A name under which a scope is being hosted is not free, nor opened on demand")
+  func nameInUse() async throws {
+    let snapshots = GatedQueue()
+    let log = try RecordLog(
+      SimulatedDisk(), configuration: LogConfiguration(), queue: DispatchLogQueue("log"),
+      snapshotQueue: snapshots)
+    let server = Server()
+    var asked: [String] = []
+    server.openScopes(kept: MemoryStorage()) {
+      asked.append($0.name)
+      throw WireError.notThere("The app has no such scope")
+    }
+    snapshots.hold()
+    let hosting = Task {
+      try await server.host("A", schema: ScopeSchema(of: Canvas.self), log: FragmentLog(log))
+    }
+    try await wait { snapshots.isHoldingWork }
+    #expect(!server.offers.isFree("A"))
+    let client = Client(transport: server.makeTransport())
+    let scope = Scope(name: "A", root: Canvas())
+    try await client.connect()
+    let fetching = Task { try await client.fetch(scope) }
+    try await wait {
+      if case .refused? = client.syncState(of: scope)?.stall { true } else { !asked.isEmpty }
+    }
+    snapshots.letGo()
+    try await hosting.value
+    try await fetching.value
+    #expect(asked.isEmpty)
+    client.close()
+    await server.stop()
+  }
+
+  @Test(
     "The schema that a client brings becomes the scope's once the history is known to fit it",
     arguments: [false, true])
   func unfitSchema(lacksProperty: Bool) async throws {
