@@ -97,6 +97,17 @@ extension EngineRunner {
     }
   }
 
+  /// Lets go of the history of content that the engine no longer hosts, once its records are written or cannot be. Its
+  /// lease is not released: the app may host the scope with the same log.
+  func leaveHistory(of content: any Hostable) async {
+    let key = ObjectIdentifier(content)
+    // One that begins is closed by the caller that hosts the content.
+    guard let history = histories[key], !history.isBeginning, !engine.keepsHistory(of: content)
+    else { return }
+    await withCheckedContinuation { done in history.keeper.finish { _ in done.resume() } }
+    if histories[key] === history { histories[key] = nil }
+  }
+
   private func close(_ history: HostedHistory) async throws(StorageError) {
     let outcome = await withCheckedContinuation { done in
       history.keeper.finish { done.resume(returning: $0) }

@@ -57,12 +57,14 @@ struct ScopeOffers {
   }
 
   /// Returns true if another scope may be hosted under a name.
-  func isFree(_ name: String) -> Bool {
+  ///
+  /// - Parameter left: a shard that does not serve the scope any more that it has under the name.
+  func isFree(_ name: String, leftBy left: ServerShard? = nil) -> Bool {
     if isBeginning(name) { return false }
     return switch places[name] {
     case nil: true
     case .here(let content, _): isClosed(content)
-    case .shard: false
+    case .shard(let shard): shard === left
     }
   }
 

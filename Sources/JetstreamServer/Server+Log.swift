@@ -40,6 +40,10 @@ extension Server {
   ) async throws {
     offers.begin(name)
     defer { offers.end(name) }
+    // Under the name, another scope may have been served until its log was closed or the server stopped.
+    if case .here(let old, _)? = offers[name], offers.isClosed(old) {
+      await runner.leaveHistory(of: old)
+    }
     precondition(
       !runner.engine.keepsHistory(of: content),
       "Scope \(name) is hosted with a log already: a history has one log.")

@@ -40,12 +40,9 @@ extension Server {
   public func host(
     _ name: String, schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int = 10_000
   ) async throws {
-    if case .shard(let shard)? = offers[name], await !shard.has(name),
-      case .shard(let now)? = offers[name], now === shard
-    {
-      offers[name] = nil
-    }
-    requireFree(name)
+    var left: ServerShard?
+    if case .shard(let shard)? = offers[name], await shard.hasLeft(name) { left = shard }
+    requireFree(name, leftBy: left)
     offers.begin(name)
     defer { offers.end(name) }
     guard let shard = offers.nextShard(of: shards) else {
@@ -55,12 +52,14 @@ extension Server {
     }
     await shard.catchUp()
     let isHosted = try await shard.host(name, schema, log: log, snapshotEvery: snapshotEvery)
-    if isHosted { offers[name] = .shard(shard) }
+    guard isHosted else { return }
+    offers[name] = .shard(shard)
+    if let left, left !== shard { left.perform { $0.forget(name) } }
   }
 
-  private func requireFree(_ name: String) {
+  private func requireFree(_ name: String, leftBy left: ServerShard? = nil) {
     precondition(
-      offers.isFree(name),
+      offers.isFree(name, leftBy: left),
       "A scope is hosted as \(name) already: remove it before another one is hosted.")
   }
 

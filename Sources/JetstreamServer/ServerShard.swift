@@ -29,6 +29,7 @@ actor ServerShard {
     }
 
     func add(_ content: RowsContent) {
+      _ = remove(content.name)
       scopes[content.name] = content
       closed.remove(ObjectIdentifier(content))
     }
@@ -107,8 +108,16 @@ actor ServerShard {
     }
   }
 
-  /// Returns true if it serves a scope of that name, until its history is lost or the shard is stopped.
-  func has(_ name: String) -> Bool { offers[name] != nil }
+  /// Returns true if it serves no scope of that name any more, since its history was lost or the shard was stopped. The
+  /// history is let go of then.
+  func hasLeft(_ name: String) async -> Bool {
+    guard offers[name] == nil else { return false }
+    if let content = offers.scopes[name] { await runner?.leaveHistory(of: content) }
+    return offers[name] == nil
+  }
+
+  /// Forgets a scope that it does not serve any more, and that is served elsewhere.
+  func forget(_ name: String) { if offers[name] == nil { _ = offers.remove(name) } }
 
   func remove(_ name: String, telling error: WireError) async throws {
     guard let content = offers.remove(name) else { return }

@@ -392,6 +392,32 @@ struct HostingFaultTests {
   }
 
   @Test(
+    "The history of a scope of a schema is let go of when the scope is hosted again",
+    arguments: [0, 2])
+  func replacedHistory(loops: Int) async throws {
+    let files = try TemporaryDirectory()
+    var configuration = Server.Configuration()
+    configuration.scopeLoops = loops
+    let server = Server(configuration: configuration)
+    let schema = ScopeSchema(of: Canvas.self)
+    var log: FragmentLog? = try FragmentLog(files.path)
+    weak let old = log
+    try await server.host("A", schema: schema, log: #require(log))
+    let (client, copy) = try await fetch("A", from: server)
+    copy.likes += 1
+    try await client.sync(#require(copy.scope))
+    client.close()
+    await server.stop()
+    try await log?.close()
+    log = nil
+    #expect(old != nil)
+    try await server.host("A", schema: schema, log: FragmentLog(files.path))
+    try await wait { old == nil }
+    #expect(try await fetch("A", from: server).1.likes == 1)
+    await server.stop()
+  }
+
+  @Test(
     "The schema that a client brings becomes the scope's once the history is known to fit it",
     arguments: [false, true])
   func unfitSchema(lacksProperty: Bool) async throws {
