@@ -51,7 +51,7 @@ import Testing
     let server = try RawServer()
     async let accepted = server.acceptUpgraded()
     let connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
-    let socket = await accepted
+    let socket = try await accepted
     // A message that goes on, and a ping, whose answer says that both have arrived.
     socket.send([0x01, 2, 0x61, 0x62])
     socket.send([0x89, 0])
