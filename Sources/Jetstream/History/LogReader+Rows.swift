@@ -54,27 +54,4 @@ extension LogReader {
     }
     return (ClientRows(history).visible, last)
   }
-
-  /// The reason why no state at a record, or at the end of the log, can be read.
-  func missingState(at sequence: Int?) throws(LogError) -> LogError {
-    let files = try LogFiles(directory)
-    // Those that are there are damaged: this says what is wrong with the newest one.
-    for number in files.snapshots.reversed() where number <= sequence ?? .max {
-      var file = try SnapshotFile(directory, number, of: nil)
-      try file.check()
-    }
-    let records = try verify().records
-    if let missing = try LogMark.missingSnapshot(directory), missing <= sequence ?? .max {
-      return .damaged(LogDamage(missingSnapshot: missing, readable: records))
-    }
-    if let first = files.snapshots.first {
-      return .notKept(
-        sequence: sequence ?? first, kept: first...max(first, records?.upperBound ?? first))
-    }
-    if records == nil { return .notKept(sequence: sequence ?? 0, kept: nil) }
-    return .unreadable(
-      sequence: sequence ?? records?.upperBound ?? 0,
-      problem:
-        "the log has no snapshot, and without one it is not known what its change sets depart from")
-  }
 }

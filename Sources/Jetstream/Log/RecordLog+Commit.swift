@@ -10,9 +10,9 @@ extension RecordLog {
   /// Writes the appended lines to the file, so that they survive the end of the process. Does not
   /// sync.
   ///
-  /// Cost: a look at the lock file and one write call. Does nothing if more than one mebibyte waits, or after a failure; the
-  /// queue then writes the lines. Errors are ignored here, because the queue tries again and
-  /// reports them.
+  /// Cost: a look at the lock file and one write call. Does nothing if more than one mebibyte waits,
+  /// or after a failure; the queue then writes the lines. Errors are ignored here, because the queue
+  /// tries again and reports them.
   package func writeNow() {
     // Also needed if nothing is pending: the writer may have taken lines over without writing them
     // yet.

@@ -24,7 +24,8 @@ extension Scope {
   /// The fragments may refer to each other in any order. Observers fire as for local changes, but the changes do
   /// not come out of ``onChanges``. If the scope has a local change of the same property that is in no change set
   /// yet, the local value stays visible, as the later one; collections are merged, and what was added to a counter
-  /// is added to the new number. A part that does not fit is left out and reported, and the rest is applied. Unknown properties and classes are kept and sent out again; see
+  /// is added to the new number. A part that does not fit is left out and reported, and the rest is applied.
+  /// Unknown properties and classes are kept and sent out again; see
   /// `unknownProperties(of:)` and `unknownModels`.
   ///
   /// - Parameters:
