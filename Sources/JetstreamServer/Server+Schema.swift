@@ -72,7 +72,7 @@ extension Server {
   public func remove(
     _ name: String, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    if offers.isBeginning(name) {
+    while offers.isBeginning(name) {
       await withCheckedContinuation { offers.whenHosted(name, $0) }
     }
     guard let offer = offers[name] else { return try await close(name, telling: error) }

@@ -92,7 +92,7 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
   private var attempt = 0
   private var isTurnDue = false
   /// Called once all records are durable, or with the next failure.
-  private var finished: ((Outcome) -> Void)?
+  private var finished: [(Outcome) -> Void] = []
   /// True once no more records come.
   private var isLeaving = false
 
@@ -152,13 +152,13 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     switch phase {
     case .ended(let error): return done(.failure(error))
     case .waiting:
-      finished = done
+      finished.append(done)
       begin()
     case .appending:
-      finished = done
+      finished.append(done)
       handOver(outlivingProcess: false)
     case .failed:
-      finished = done
+      finished.append(done)
       tryAgain()
     }
     reportFinish()
@@ -174,9 +174,13 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
   }
 
   private func reportFinish() {
-    guard waiting.isEmpty, batches.isEmpty, let done = finished else { return }
-    finished = nil
-    done(.success(()))
+    if waiting.isEmpty, batches.isEmpty { tellFinished(.success(())) }
+  }
+
+  private func tellFinished(_ outcome: Outcome) {
+    let callers = finished
+    finished = []
+    for done in callers { done(outcome) }
   }
 
   // MARK: Appending
@@ -254,9 +258,7 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     owner.stalled(error)
     owner.note("its history cannot be kept: \(error); trying again")
     ticker.perform(after: .seconds(1)) { [weak self] in self?.tryAgain() }
-    let done = finished
-    finished = nil
-    done?(.failure(error))
+    tellFinished(.failure(error))
   }
 
   private func tryAgain() {
@@ -278,9 +280,7 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     (waiting, batches) = ([], [])
     owner.stalled(error)
     owner.note("its history cannot be kept any more: \(error)")
-    let done = finished
-    finished = nil
-    done?(.failure(error))
+    tellFinished(.failure(error))
     owner.ended(error)
   }
 }

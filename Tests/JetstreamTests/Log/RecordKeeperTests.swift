@@ -303,6 +303,17 @@ struct RecordKeeperTests {
     kept.keeper.finish { outcomes.append($0) }
     #expect(outcomes.count == 3)
   }
+
+  @Test("All who wait for a history to finish are told")
+  func finishTwice() throws {
+    let kept = try KeptNumbers(snapshotEvery: 0)
+    kept.keep(1)
+    var told: [Int] = []
+    for caller in 0..<2 { kept.keeper.finish { _ in told.append(caller) } }
+    #expect(told.isEmpty)
+    kept.settle()
+    #expect(told == [0, 1])
+  }
 }
 
 private func failure(of result: Result<Void, LogError>) -> LogError? {
