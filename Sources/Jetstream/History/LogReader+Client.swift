@@ -67,12 +67,8 @@ extension LogReader {
       case .together(let records): for record in records { add(record, at: line.sequence) }
       case .decided(let decided):
         guard let set = pending.removeValue(forKey: decided.number)?.changeSet else { continue }
-        // Without a reply to each fragment, all are rejected.
-        let isCountRight = decided.replies.count == set.fragments.count
-        let accepted =
-          isCountRight
-          ? zip(set.fragments, decided.replies).filter { $0.1.error == nil }.map(\.0) : []
-        result.append((line.sequence, set.with(decided.effective ?? accepted, undo: [])))
+        let accepted = decided.effective ?? decided.fragments(of: set, accepted: true)
+        result.append((line.sequence, set.with(accepted, undo: [])))
       case .named(_, let root): roots.insert(root)
       case .base(let base): roots.insert(base.root)
       case .known, .forgotten, .discarded, nil: break

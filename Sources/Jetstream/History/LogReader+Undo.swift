@@ -113,11 +113,7 @@ private struct UndoReplay {
     case .made(let number, let set): add(set, number: number)
     case .decided(let decided):
       guard let set = sets.removeValue(forKey: decided.number) else { return }
-      // Without a reply to each fragment, all are rejected.
-      let isCountRight = decided.replies.count == set.fragments.count
-      let rejected =
-        isCountRight
-        ? zip(set.fragments, decided.replies).filter { $0.1.error != nil }.map(\.0) : set.fragments
+      let rejected = decided.fragments(of: set, accepted: false)
       if rejected.isEmpty { return stacks.settle(set.id) }
       _ = stacks.reject(rejected, of: set.id, isWhole: rejected.count == set.fragments.count)
     case .confirmed, .together, .known, .forgotten, .discarded: break

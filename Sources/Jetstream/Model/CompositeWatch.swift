@@ -92,11 +92,7 @@ private enum Snapshot {
   }
 
   private static func entries(in value: Any) -> [AnyHashable: ModelObject]? {
-    if let type = type(of: value) as? any ModelEntries.Type, let table = type.table(of: value) {
-      var entries: [AnyHashable: ModelObject] = [:]
-      table.forEach { entries[$0] = $1 }
-      return entries
-    }
+    if let type = type(of: value) as? any ModelsByKey.Type { return type.models(in: value) }
     guard let entries = value as? [AnyHashable: ModelObject], !entries.isEmpty else { return nil }
     return entries
   }

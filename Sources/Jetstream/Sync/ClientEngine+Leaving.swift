@@ -62,13 +62,16 @@ extension ClientEngine {
 
   /// Asks once more for a scope on whose subscription the server has answered the request of another replica. What it sends
   /// there is meant for that one, and may skip what this replica lacks. So the subscription ends, and messages of it that
-  /// are still on their way are of no scope. The change sets that the server has not decided are sent again.
+  /// are still on their way are of no scope, nor are answers to earlier requests. The change sets that the server has not
+  /// decided are sent again.
   func fetchAgain(_ replica: Replica) {
     guard session.version > 1, replicas.contains(where: { $0 === replica }),
       let scopeIndex = replica.session.scopeIndex
     else { return }
     tellLeft(scopeIndex, in: replica.session.channel)
+    session.forgetRequests(of: replica)
     replica.sessionEnded()
+    replica.session.earlierIndex = scopeIndex
     fetchMissing()
   }
 

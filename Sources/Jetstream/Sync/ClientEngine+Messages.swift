@@ -140,10 +140,11 @@ extension ClientEngine {
     switch reply.answer {
     case .moved(let other): move(replica, from: channel, to: other)
     case .granted(let index):
-      if let first = self.replica(index), first !== replica {
+      if let first = owner(ofGrant: index), first !== replica {
         return end(replica, grantedAs: first)
       }
       (replica.session.channel, replica.session.scopeIndex) = (channel, index)
+      replica.session.earlierIndex = nil
       replica.session.bringsSchema = false
       replica.request.noteGranted()
       guard let standing = reply.standing else { return }
@@ -186,6 +187,11 @@ extension ClientEngine {
   }
 
   func replica(_ index: Int) -> Replica? { replicas.first { $0.session.scopeIndex == index } }
+
+  /// Returns the replica of a scope that the server has granted in this session, also while it is asked for again.
+  private func owner(ofGrant index: Int) -> Replica? {
+    replica(index) ?? replicas.first { $0.session.earlierIndex == index }
+  }
 
   /// Returns the replicas of the scopes that are served in a channel.
   func replicas(in channel: Int) -> [Replica] {

@@ -29,6 +29,13 @@ package enum ReplicaRecord: Sendable, Hashable {
     /// The changes that the server made instead of the submitted ones; nil if they are the same.
     package var effective: [SyncFragment]?
     package var sequence: Int?
+
+    /// Returns the fragments of the change set that the server has accepted, or those that it has rejected. Without a
+    /// reply to each fragment, all are rejected.
+    func fragments(of set: ChangeSet, accepted: Bool) -> [SyncFragment] {
+      guard replies.count == set.fragments.count else { return accepted ? [] : set.fragments }
+      return zip(set.fragments, replies).filter { ($0.1.error == nil) == accepted }.map(\.0)
+    }
   }
 }
 

@@ -5,6 +5,8 @@ struct ReplicaSession {
   var channel = 0
   /// The scope's index in the session, once the server has granted it.
   var scopeIndex: Int?
+  /// The index that the server had granted before the scope was asked for again; see ``ClientEngine/fetchAgain(_:)``.
+  var earlierIndex: Int?
   /// True if requests for the scope bring its schema: after the server has asked for it, until it grants the scope or
   /// refuses it for another reason.
   var bringsSchema = false

@@ -159,8 +159,8 @@ private struct ToldValues {
   /// Returns nil for fragments of which all operations can be told. Cost: O(n) in their number; mostly there are few with
   /// operations.
   init?(of fragments: [SyncFragment], broughtBack: [SyncFragment]) {
-    // One fragment names a property once. It cannot take out a model again but with a removal.
-    if fragments.count == 1, !Self.removes(fragments[0]) { return nil }
+    // One fragment names a property once. It cannot take out a model that it has put in but with a removal.
+    if fragments.count == 1, !Self.insertsAndRemoves(fragments[0]) { return nil }
     for at in fragments.indices where !fragments[at].operations.isEmpty {
       lastEdits[fragments[at].uuid] = at
     }
@@ -171,10 +171,19 @@ private struct ToldValues {
     for addition in broughtBack where concerns(addition.uuid) { models.insert(addition.uuid) }
   }
 
-  private static func removes(_ fragment: SyncFragment) -> Bool {
-    fragment.operations.contains { entry in
-      entry.operations.contains { if case .remove = $0 { true } else { false } }
+  private static func insertsAndRemoves(_ fragment: SyncFragment) -> Bool {
+    var (inserts, removes) = (false, false)
+    for entry in fragment.operations {
+      for operation in entry.operations {
+        switch operation {
+        case .insert: inserts = true
+        case .remove: removes = true
+        default: continue
+        }
+        if inserts && removes { return true }
+      }
     }
+    return false
   }
 
   /// Returns true if some fragment has operations on a model.

@@ -174,6 +174,31 @@ struct LeaveTests {
     expectBothWays()
   }
 
+  @Test("Of three Scopes for which the server grants one scope, the first goes on")
+  func grantedThreeTimes() throws {
+    client.canvas.likes += 1
+    client.scope.flush()
+    let others = (2...3).map { _ in Scope(name: "Canvas", root: Canvas(), ticker: client.ticker) }
+    let results = try zip(others, 2...).map { try fetch($0, params: ["page": .integer($1)]) }
+    world.settle()
+    for result in results {
+      #expect(throws: SyncError.alreadyFetched(scope: "Canvas")) { try result()?.get() }
+    }
+    #expect(client.engine.scopes.first === client.scope && client.engine.scopes.count == 1)
+    expectBothWays()
+  }
+
+  @Test("A scope goes on that is being asked for when the server grants it a second time")
+  func askedBesideSecondGrant() throws {
+    let other = Scope(name: "Canvas", root: Canvas(), ticker: client.ticker)
+    let result = try fetch(other, params: ["page": 2])
+    client.engine.setMode(.manual, of: client.scope, now: world.now)
+    client.engine.setMode(.realtime, of: client.scope, now: world.now)
+    world.settle()
+    #expect(throws: SyncError.alreadyFetched(scope: "Canvas")) { try result()?.get() }
+    expectBothWays()
+  }
+
   @Test("Change sets that are on their way when the server grants a scope twice count once")
   func sentBesideSecondGrant() throws {
     let other = Scope(name: "Canvas", root: Canvas(), ticker: client.ticker)

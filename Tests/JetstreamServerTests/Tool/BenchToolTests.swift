@@ -99,7 +99,7 @@ struct BenchToolTests {
       #expect(object[name] == 0, "\(name)")
     }
     // A client that hears nothing from a busy server for too long comes again.
-    #expect(try number(object["reconnects"]) >= 0)
+    #expect(object["reconnects"] != nil)
     #expect(object["seconds"] == 1 && object["interrupted"] == false)
     #expect(object["problems"] == [:])
     await server.stop()

@@ -10,8 +10,7 @@ struct RememberedValue<Value> {
     case value(Value)
     case model(WeakModel)
     case sequence([WeakModel])
-    case entries([(key: String, model: WeakModel)])
-    case models([AnyHashable: WeakModel])
+    case entries([AnyHashable: WeakModel])
   }
 
   private let content: Content
@@ -25,12 +24,8 @@ struct RememberedValue<Value> {
       let models = type.models(in: value)
     {
       content = .sequence(models.map { WeakModel(model: $0) })
-    } else if let type = Value.self as? any ModelEntries.Type, let table = type.table(of: value) {
-      var entries: [(key: String, model: WeakModel)] = []
-      table.forEach { entries.append(($0, WeakModel(model: $1))) }
-      content = .entries(entries)
     } else if let type = Value.self as? any ModelsByKey.Type, let models = type.models(in: value) {
-      content = .models(models.mapValues { WeakModel(model: $0) })
+      content = .entries(models.mapValues { WeakModel(model: $0) })
     } else {
       content = .value(value)
     }
@@ -51,9 +46,7 @@ struct RememberedValue<Value> {
       }
     case .sequence(let models):
       (Value.self as? any ModelSequence.Type)?.make(of: models.compactMap(\.model)) as? Value
-    case .entries(let entries):
-      (Value.self as? any ModelEntries.Type)?.make(of: table(entries)) as? Value
-    case .models(let models):
+    case .entries(let models):
       (Value.self as? any ModelsByKey.Type)?.make(of: models.compactMapValues(\.model)) as? Value
     }
   }
@@ -79,22 +72,11 @@ struct RememberedValue<Value> {
         return known.count == old.count && now.allSatisfy(known.contains)
       } ?? false
     case .entries(let old):
-      (Value.self as? any ModelEntries.Type).map { type in
-        guard let now = type.table(of: new) else { return false }
-        return now.count == old.count && now == table(old)
-      } ?? false
-    case .models(let old):
       (Value.self as? any ModelsByKey.Type).map { type in
         guard let now = type.models(in: new), now.count == old.count else { return false }
         return now.allSatisfy { old[$0.key]?.model === $0.value }
       } ?? false
     }
-  }
-
-  private func table(_ entries: [(key: String, model: WeakModel)]) -> ModelTable {
-    var result = ModelTable()
-    for entry in entries { result[entry.key] = entry.model.model }
-    return result
   }
 
   private static func isSame<Known: PropertyValue>(_ a: Any, _ b: Any, _: Known.Type) -> Bool {
@@ -114,23 +96,26 @@ private protocol ModelSequence {
   static func make(of models: [ModelObject]) -> Self
 }
 
-/// A ``ModelDictionary``, or none, whose types are not known statically.
-protocol ModelEntries {
-  /// Returns the entries of a value; nil if there is no dictionary.
-  static func table(of value: Any) -> ModelTable?
-  static func make(of table: ModelTable) -> Any?
-}
-
-extension ModelDictionary: ModelEntries {
-  static func table(of value: Any) -> ModelTable? { (value as? Self)?.table }
-  static func make(of table: ModelTable) -> Any? { value(of: table) }
-}
-
-/// A dictionary of models with keys of any type, or none.
-private protocol ModelsByKey {
+/// A dictionary of models with keys of any type, or none, whose types are not known statically.
+protocol ModelsByKey {
   /// Returns the models of a value; nil if there is no dictionary.
   static func models(in value: Any) -> [AnyHashable: ModelObject]?
   static func make(of models: [AnyHashable: ModelObject]) -> Self
+}
+
+extension ModelDictionary: ModelsByKey {
+  static func models(in value: Any) -> [AnyHashable: ModelObject]? {
+    guard let table = (value as? Self)?.table else { return nil }
+    var models = [AnyHashable: ModelObject](minimumCapacity: table.count)
+    table.forEach { models[$0] = $1 }
+    return models
+  }
+
+  static func make(of models: [AnyHashable: ModelObject]) -> Self {
+    var table = ModelTable()
+    for (key, model) in models { if let key = key.base as? String { table[key] = model } }
+    return Self(table: table)
+  }
 }
 
 extension Dictionary: ModelsByKey where Value: ModelObject {
@@ -172,7 +157,3 @@ extension Optional: ModelSequence where Wrapped: ModelSequence {
   static func make(of models: [ModelObject]) -> Self { Wrapped.make(of: models) }
 }
 
-extension Optional: ModelEntries where Wrapped: ModelEntries {
-  static func table(of value: Any) -> ModelTable? { Wrapped.table(of: value) }
-  static func make(of table: ModelTable) -> Any? { Wrapped.make(of: table) }
-}
