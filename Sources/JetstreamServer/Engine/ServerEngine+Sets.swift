@@ -115,7 +115,7 @@ extension ServerEngine {
     let result = host.order.records.step {
       let result =
         error.map { ScopeOrder.Result(rejecting: sync, $0) }
-        ?? apply(sync, as: text, by: submitter, to: host, judged: draft)
+        ?? apply(sync, as: text, by: submitter, to: host, judged: draft.take())
       keep(result, of: author, in: host)
       return result
     }
@@ -196,16 +196,21 @@ extension ServerEngine {
   ///   - objections: what slices have found before, if it was judged in slices.
   func apply(
     _ sync: ScopeSync, as text: FragmentsText?, by submitter: ScopeOrder.Submitter,
-    to host: ScopeHost, judged draft: ScopeOrder.Draft?, found objections: [Int: WireError]? = nil
+    to host: ScopeHost, judged draft: consuming ScopeOrder.Draft?,
+    found objections: [Int: WireError]? = nil
   ) -> ScopeOrder.Result {
     var submitter = submitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     submitter.room = room(in: host)
-    host.twin?.prepare(host.order)
+    guard let twin = host.twin else {
+      let result = host.order.submit(sync, as: text, by: submitter, judged: draft)
+      if let limit = result.exceeded { hooks.limitReached(limit) }
+      return result
+    }
+    twin.prepare(host.order)
+    let judged = draft.flatMap { draft in objections.map { (draft, $0) } }
     let result = host.order.submit(sync, as: text, by: submitter, judged: draft)
-    host.twin?.submit(
-      sync, by: submitter, host.order, result,
-      draft.flatMap { draft in objections.map { (draft, $0) } })
+    twin.submit(sync, by: submitter, host.order, result, judged)
     if let limit = result.exceeded { hooks.limitReached(limit) }
     return result
   }

@@ -6,7 +6,6 @@ struct ObjectionSearch {
   /// The errors of these fragments, by their positions in the submission.
   private(set) var errors: [Int: WireError] = [:]
   private let book: RuleBook
-  private let scope: TentativeScope
   /// Nil as long as the scope is being read, and if each write is a difference of its own.
   private var differences: Differences?
   private var question: ScopeRules.Question
@@ -35,14 +34,18 @@ struct ObjectionSearch {
       preconditionFailure("A submission in a scope with rules names its session.")
     }
     self.book = book
-    scope = TentativeScope(of: draft.effective, in: order.content, memory: order)
-    question = ScopeRules.Question(by: submitter.info!, in: scope)
+    question = ScopeRules.Question(
+      by: submitter.info!,
+      in: TentativeScope(of: draft.effective, in: order.content, memory: order))
     positions = draft.positions
   }
+
+  private var scope: TentativeScope { question.scope }
 
   /// Finds the differences that the draft would make. Returns true once all were found.
   private mutating func find(_ budget: inout WorkBudget) -> Bool {
     if differences == nil {
+      let scope = scope
       guard scope.read(&budget) else { return false }
       if scope.writesOnlyValues {
         (walk, areFound) = (.values, true)
@@ -54,7 +57,7 @@ struct ObjectionSearch {
     areFound = true
     position = differences!.firstCreation
     if !book.rules.allowsUnknownContent {
-      let (own, held) = (scope.unknown, differences!.unknown)
+      let (own, held) = (question.scope.unknown, differences!.unknown)
       for index in own.isEmpty ? held : own + held {
         errors[positions[index]] = .notPermitted(to: "write what the scope does not know")
       }
@@ -64,12 +67,13 @@ struct ObjectionSearch {
   }
 
   private mutating func judgeValues(_ budget: inout WorkBudget) -> Bool {
+    let scope = scope
     while position < scope.writtenCount {
       if budget.isSpent { return false }
       let model = scope.written(at: position)
       _ = budget.take(from: 0, to: model.writeCount)
       for place in 0..<model.writeCount where model.changesValue(at: place) {
-        judge(Difference(updating: model, at: place))
+        judge(valueAt: place, of: model)
       }
       position += 1
     }
@@ -154,7 +158,20 @@ struct ObjectionSearch {
     if case .created = difference.kind, difference.model.addition != nil {
       denied.insert(difference.model.uuid)
     }
-    for index in difference.fragments {
+    reject(difference.fragments, error)
+  }
+
+  private mutating func judge(valueAt place: Int, of model: TentativeModel) {
+    let fragments = model.fragments(at: place)
+    if Self.areRejected(fragments, errors, positions) { return }
+    let index = model.propertyIndex(at: place)
+    if let error = book.objection(toUpdateOf: index, in: model, asking: &question) {
+      reject(fragments, error)
+    }
+  }
+
+  private mutating func reject(_ fragments: FragmentIndices, _ error: WireError) {
+    for index in fragments {
       let at = positions[index]
       errors[at] = errors[at] ?? error
     }

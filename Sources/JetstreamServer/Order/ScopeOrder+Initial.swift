@@ -8,7 +8,7 @@ extension ScopeOrder {
   ///
   /// - Parameter judged: the draft of the content, if it was judged already.
   func submitInitial(
-    _ fragments: [SyncFragment], by submitter: Submitter, judged: Draft? = nil
+    _ fragments: [SyncFragment], by submitter: Submitter, judged: consuming Draft? = nil
   ) -> Result {
     guard let part = judged?.initial ?? part(ofInitial: fragments) else {
       return submit(fragments, isAtomic: false, by: submitter, judged: judged)

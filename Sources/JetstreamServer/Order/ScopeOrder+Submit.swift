@@ -10,7 +10,7 @@ extension ScopeOrder {
   ///   - judged: the draft of the change set, if it was judged already.
   func submit(
     _ sync: ScopeSync, as text: FragmentsText? = nil, by submitter: Submitter,
-    judged: Draft? = nil
+    judged: consuming Draft? = nil
   ) -> Result {
     sync.procedure == nil
       ? submit(
@@ -22,9 +22,9 @@ extension ScopeOrder {
   /// the scope's own changes before making `submitter`.
   func submit(
     _ fragments: [SyncFragment], as text: FragmentsText? = nil, isAtomic: Bool,
-    by submitter: Submitter, judged: Draft? = nil
+    by submitter: Submitter, judged: consuming Draft? = nil
   ) -> Result {
-    let draft = judged ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
+    let draft = judged.take() ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
     let (errors, effective, positions) = (draft.errors, draft.effective, draft.positions)
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
     var effort = draft.effort

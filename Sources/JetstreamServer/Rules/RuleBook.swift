@@ -39,9 +39,7 @@ final class RuleBook {
     case .created: return decide(rules.create, question) { "create a \(model.schema.wireName)" }
     case .deleted: return decide(rules.delete, question) { "delete a \(model.schema.wireName)" }
     case .updated(let property):
-      return decide(rules.properties[property.index].update, question) {
-        "change '\(property.wireName)' of a \(model.schema.wireName)"
-      }
+      return objection(toUpdateOf: property.index, in: model, asking: &question)
     case .inserted(let child, let property):
       question.ask(about: model, child)
       let own = rules.properties[property.index]
@@ -60,6 +58,17 @@ final class RuleBook {
       return decide(own.move ?? own.update, question) {
         "move in '\(property.wireName)' of a \(model.schema.wireName)"
       }
+    }
+  }
+
+  /// Returns the error with which an update of the property at an index of a model's class is denied; nil if it is
+  /// permitted.
+  func objection(
+    toUpdateOf index: Int, in model: TentativeModel, asking question: inout ScopeRules.Question
+  ) -> WireError? {
+    question.ask(about: model)
+    return decide(rules(for: model.schema).properties[index].update, question) {
+      "change '\(model.schema.properties[index].wireName)' of a \(model.schema.wireName)"
     }
   }
 

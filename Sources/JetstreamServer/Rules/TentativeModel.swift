@@ -130,7 +130,7 @@ final class TentativeModel {
     guard let place = place(of: property) else {
       var write = Write(property, at: index)
       change(&write)
-      return append(write)
+      return append(consume write)
     }
     if place == 0 {
       first!.note(index)
@@ -141,16 +141,16 @@ final class TentativeModel {
     }
   }
 
-  private func append(_ write: Write) {
+  private func append(_ write: consuming Write) {
     if first == nil {
       first = write
       return
     }
     others.append(write)
     if others.count == Self.fewWrites {
-      for place in 0..<writeCount { places[Place(self.write(at: place).property)] = place }
+      for place in 0..<writeCount { places[Place(property(at: place))] = place }
     } else if others.count > Self.fewWrites {
-      places[Place(write.property)] = others.count
+      places[Place(property(at: others.count))] = others.count
     }
   }
 
@@ -168,6 +168,11 @@ final class TentativeModel {
   /// Returns the property that was written as the first, the second and so on.
   func property(at place: Int) -> PropertySchema {
     place == 0 ? first!.property : others[place - 1].property
+  }
+
+  /// Returns the index of that property in the class.
+  func propertyIndex(at place: Int) -> Int {
+    place == 0 ? first!.property.index : others[place - 1].property.index
   }
 
   /// Returns the fragments that write it.

@@ -83,10 +83,13 @@ final class TentativeScope {
   /// A model of the scope, or one that is gone or added; nil if there is none, or if its class is unknown.
   subscript(uuid: UUID) -> TentativeModel? {
     if let known = models[uuid] { return known }
-    let shared = content.sharedModel(uuid)
-    guard let current = shared ?? content.model(uuid) ?? memory.departed(uuid) else { return nil }
+    if let shared = content.sharedModel(uuid) { return note(shared, isShared: true) }
+    return (content.model(uuid) ?? memory.departed(uuid)).map { note($0, isShared: false) }
+  }
+
+  private func note(_ current: any HostedModel, isShared: Bool) -> TentativeModel {
     let model = TentativeModel(
-      uuid, current.classSchema, current: current, isShared: shared != nil)
+      current.uuid, current.classSchema, current: current, isShared: isShared)
     models.append(model)
     return model
   }
