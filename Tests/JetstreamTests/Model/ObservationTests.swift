@@ -196,4 +196,23 @@ import Testing
     scope.flush()
     #expect(listener.count == 2)
   }
+
+  @Test("an observer of a value that cannot be compared is not told about what had changed before")
+  func incomparableBefore() {
+    let other = Listener()
+    shape.observeChange(other, \.x, isolation: here()) { $0.called() }
+    shape.x = 1
+    shape.observeChange(listener, \.origin, isolation: here()) { me, _, _ in me.called() }
+    shape.observeChange(listener, \.origin, isolation: here()) { $0.called() }
+    scope.flush()
+    #expect(other.count == 1)
+    #expect(listener.count == 0)
+    shape.y = 2
+    scope.flush()
+    #expect(listener.count == 2)
+  }
+}
+
+extension Shape {
+  fileprivate var origin: (Float, Float) { (x, y) }
 }
