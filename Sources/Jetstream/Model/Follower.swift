@@ -25,7 +25,8 @@ class Follower {
   /// The number of followed models.
   final var count: Int { nodes.count }
 
-  /// Follows exactly these reads from now on.
+  /// Follows exactly these reads from now on. Changes that were made before the call are in the values that were
+  /// read, and do not count.
   ///
   /// - Parameter ticker: The ticker that delivers for models that are in no scope.
   final func follow(_ reads: [ReadTracker.Read], ticker: @autoclosure () -> Ticker?) {
@@ -36,8 +37,9 @@ class Follower {
       return
     }
     stop()
+    let moment = ObservationClock.next()
     for (record, properties) in wanted {
-      let node = FollowerNode(self, properties: properties)
+      let node = FollowerNode(self, properties: properties, since: moment)
       nodes.append(node)
       if record.tree == nil, record.ownTicker == nil { record.ownTicker = ticker() }
       record.add(node)
@@ -81,9 +83,12 @@ class Follower {
 private final class FollowerNode: ChangeNode {
   /// Unowned: a follower ends its nodes before it is released.
   private unowned(unsafe) var follower: Follower?
+  /// The moment from which changes count.
+  private let madeAt: Int
 
-  init(_ follower: Follower, properties: PropertySet) {
+  init(_ follower: Follower, properties: PropertySet, since moment: Int) {
     self.follower = follower
+    madeAt = moment
     super.init(observer: nil, properties: properties)
   }
 
@@ -95,6 +100,6 @@ private final class FollowerNode: ChangeNode {
   override func propertiesChanged(
     _ dirty: PropertySet, at moment: Int, _ delivery: inout Delivery
   ) {
-    if let follower { delivery.trigger(follower) }
+    if madeAt <= moment, let follower { delivery.trigger(follower) }
   }
 }
