@@ -32,6 +32,14 @@ private final class Arrow: ModelObject {
   var targetTitle: String { target?.title ?? "none" }
 }
 
+private final class Ring: ModelObject {
+  @Property var links: ModelArray<Link> = []
+}
+
+private final class Link: ModelObject {
+  @WeakReference var ring: Ring?
+}
+
 /// What a reference leads to, in words.
 private func words<Target>(_ state: WeakReference<Target>.State) -> String {
   switch state {
@@ -177,6 +185,56 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
     arrow.target = item
     scope.flush()
     #expect(listener.log.sorted() == ["state", "tree"])
+  }
+
+  @Test(
+    "an observer of old and new values keeps neither the target alive nor a tree that it leads back to",
+    arguments: [false, true])
+  func observedWithValues(isProjected: Bool) {
+    weak var ring: Ring?
+    weak var link: Link?
+    do {
+      let tree = Ring()
+      let back = Link()
+      tree.links = [back]
+      back.ring = tree
+      if isProjected {
+        back.observeChange(\.$ring, isolation: here()) { _, _ in }
+      } else {
+        back.observeChange(\.ring, isolation: here()) { _, _ in }
+      }
+      (ring, link) = (tree, back)
+    }
+    #expect(ring == nil && link == nil)
+  }
+
+  @Test("an observer of values is told the old target while that is alive, and its UUID afterwards")
+  func oldTargets() {
+    let listener = Listener()
+    arrow.observeChange(listener, \.target, isolation: here()) { me, old, new in
+      me.log.append("\(old?.title ?? "-") \(new?.title ?? "-")")
+    }
+    arrow.observeChange(listener, \.$target, isolation: here()) { me, old, new in
+      me.log.append("\(words(old)) \(words(new))")
+    }
+    func log(_ body: () -> Void) -> [String] {
+      listener.log = []
+      body()
+      scope.flush()
+      return listener.log.sorted()
+    }
+    item.title = "one"
+    #expect(log { arrow.target = item } == ["- one", "none loaded"])
+    do {
+      let other = Item()
+      other.title = "two"
+      board.items.append(other)
+      #expect(log { arrow.target = other } == ["loaded loaded", "one two"])
+      board.items.remove(other)
+      scope.flush()
+    }
+    scope.advance()
+    #expect(log { arrow.target = item } == ["- one", "missing loaded"])
   }
 
   @Test("two scopes agree, in whatever order the fragments come, also when the target comes later")
