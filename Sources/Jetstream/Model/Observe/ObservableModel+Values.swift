@@ -8,8 +8,8 @@ extension ObservableModel {
   /// ```
   ///
   /// If a computed property returns a model, or an array, a set or a dictionary of models, the old value does not keep
-  /// them alive: a model that has been released is reported as nil, or left out. For large collections,
-  /// ``observeDifference(_:_:isolation:_:)`` costs less.
+  /// them alive: a model that has been released is reported as nil, or left out. That also holds for the target of a
+  /// weak reference. For large collections, ``observeDifference(_:_:isolation:_:)`` costs less.
   @discardableResult
   public func observeChange<Observer: AnyObject, Value>(
     _ observer: Observer, _ keyPath: KeyPath<Self, Value>, isolation: any Actor = #isolation,
@@ -34,7 +34,11 @@ extension ObservableModel {
     _ observer: AnyObject?, _ keyPath: KeyPath<Self, Value>, isolation: any Actor,
     _ handler: @escaping (Value, Value) -> Void
   ) -> ObservationToken {
-    let keepsModels = if case .property = resolve(keyPath) { true } else { false }
+    let keepsModels =
+      switch resolve(keyPath) {
+      case .property(let index): !schema.properties[index].isWeakReference
+      case .composite: false
+      }
     var last = RememberedValue(self[keyPath: keyPath], keepsModels: keepsModels)
     let record = ensureRecord()
     return add(observing: [keyPath], isolation: isolation) { properties in

@@ -1,8 +1,10 @@
+import Foundation
+
 /// A value as last reported to an observer, kept to be compared with a later one and passed as the
 /// old value.
 ///
 /// Unless `keepsModels` is set, it holds models weakly, also those of an array, a set or a dictionary: a getter may
-/// return an ancestor, which holds the observation.
+/// return an ancestor, which holds the observation, and a weak reference may lead to one.
 struct RememberedValue<Value> {
   private struct WeakModel { weak var model: ModelObject? }
 
@@ -11,6 +13,8 @@ struct RememberedValue<Value> {
     case model(WeakModel)
     case sequence([WeakModel])
     case entries([AnyHashable: WeakModel])
+    /// The state of a weak reference that leads to a model.
+    case target(UUID, WeakModel)
   }
 
   private let content: Content
@@ -26,13 +30,15 @@ struct RememberedValue<Value> {
       content = .sequence(models.map { WeakModel(model: $0) })
     } else if let type = Value.self as? any ModelsByKey.Type, let models = type.models(in: value) {
       content = .entries(models.mapValues { WeakModel(model: $0) })
+    } else if let target = (value as? any TargetState)?.target {
+      content = .target(target.uuid, WeakModel(model: target))
     } else {
       content = .value(value)
     }
   }
 
-  /// The value. A model that has been released is nil, or left out of an array, a set or a dictionary. Nil altogether
-  /// if the type cannot express that.
+  /// The value. A model that has been released is nil, missing as the target of a weak reference, or left out of an
+  /// array, a set or a dictionary. Nil altogether if the type cannot express that.
   var value: Value? {
     switch content {
     case .value(let value): value
@@ -48,6 +54,8 @@ struct RememberedValue<Value> {
       (Value.self as? any ModelSequence.Type)?.make(of: models.compactMap(\.model)) as? Value
     case .entries(let models):
       (Value.self as? any ModelsByKey.Type)?.make(of: models.compactMapValues(\.model)) as? Value
+    case .target(let uuid, let target):
+      (Value.self as? any TargetState.Type)?.make(of: target.model, uuid) as? Value
     }
   }
 
@@ -76,6 +84,7 @@ struct RememberedValue<Value> {
         guard let now = type.models(in: new), now.count == old.count else { return false }
         return now.allSatisfy { old[$0.key]?.model === $0.value }
       } ?? false
+    case .target: false
     }
   }
 
@@ -157,3 +166,20 @@ extension Optional: ModelSequence where Wrapped: ModelSequence {
   static func make(of models: [ModelObject]) -> Self { Wrapped.make(of: models) }
 }
 
+/// The state of a weak reference whose class of targets is not known statically.
+private protocol TargetState {
+  /// The model that the reference leads to; nil if there is none.
+  var target: ModelObject? { get }
+  /// Returns the state of a reference to `target`, which is missing if it is nil.
+  static func make(of target: ModelObject?, _ uuid: UUID) -> Self
+}
+
+extension WeakReference.State: TargetState {
+  fileprivate var target: ModelObject? {
+    if case .loaded(let target) = self { target } else { nil }
+  }
+
+  fileprivate static func make(of target: ModelObject?, _ uuid: UUID) -> Self {
+    (target as? Target).map { .loaded($0) } ?? .missing(uuid)
+  }
+}
