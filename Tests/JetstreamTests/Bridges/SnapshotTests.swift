@@ -259,6 +259,24 @@ private func full() -> Sheet {
     #expect(later.doubled == 2_000)
   }
 
+  @Test("a computed property that reads a second property for some values only is no stored one")
+  func fallback() {
+    final class Visitor: ModelObject {
+      @Property var nickname = ""
+      @Property var fullName = ""
+      var shown: String {
+        get { nickname.isEmpty ? fullName : nickname }
+        set { nickname = newValue }
+      }
+    }
+    let visitor = Visitor()
+    visitor.nickname = "Al"
+    #expect(visitor.snapshot().shown == "Al")
+    visitor.nickname = ""
+    visitor.fullName = "Ada"
+    #expect(visitor.snapshot().shown == "Ada")
+  }
+
   @Test("fragments are those of the model; JSON has local values too") func json() {
     let sheet = full()
     sheet.sheets = [full(), Sheet()]

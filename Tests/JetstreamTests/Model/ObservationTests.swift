@@ -181,6 +181,88 @@ import Testing
     #expect(listener.count == 1)
   }
 
+  @Test("a property that the getter returns for some values only is followed as a composite")
+  func settableFallback() {
+    final class Person: ModelObject {
+      @Property var nickname = ""
+      @Property var fullName = ""
+      @Property var level = 1
+      @Property var usual = 0
+      var displayName: String {
+        get { nickname.isEmpty ? fullName : nickname }
+        set { nickname = newValue }
+      }
+      var shownLevel: Int {
+        get { level < 0 ? usual : level }
+        set { level = newValue }
+      }
+    }
+    let person = Person()
+    person.nickname = "Al"
+    let scope = manualScope(person)
+    func calls(_ change: () -> Void) -> Int {
+      let before = listener.count
+      change()
+      scope.ticker.tick()
+      return listener.count - before
+    }
+    person.observeChange(listener, \.displayName, isolation: here()) { $0.called() }
+    person.observeChange(listener, \.shownLevel, isolation: here()) { $0.called() }
+    #expect(
+      calls {
+        person.nickname = ""
+        person.fullName = "Ada"
+      } == 1)
+    #expect(calls { person.fullName = "Ada L." } == 1)
+    #expect(calls { person.level = -1 } == 1)
+    #expect(calls { person.usual = 2 } == 1)
+  }
+
+  @Test("models that the getter returns in some states only are followed as a composite")
+  func settableModels() {
+    final class Player: ModelObject {
+      @Property var isActive = false
+    }
+    final class Club: ModelObject {
+      @Property var owner: Player?
+      @Property var players: ModelArray<Player> = []
+      @Property var named: ModelDictionary<String, Player> = [:]
+      @WeakReference var guest: Player?
+      var leader: Player? {
+        get { owner?.isActive == true ? owner : nil }
+        set { owner = newValue }
+      }
+      var team: ModelArray<Player> {
+        get { ModelArray(players.filter(\.isActive)) }
+        set { players = newValue }
+      }
+      var speaker: Player? {
+        get { guest?.isActive == true ? guest : nil }
+        set { guest = newValue }
+      }
+      var first: ModelDictionary<String, Player> {
+        get { named["a"]?.isActive == true ? named : [:] }
+        set { named = newValue }
+      }
+    }
+    let club = Club()
+    let player = Player()
+    let scope = manualScope(club)
+    club.observeChange(listener, \.leader, isolation: here()) { $0.log.append("leader") }
+    club.observeChange(listener, \.team, isolation: here()) { $0.log.append("team") }
+    club.observeChange(listener, \.speaker, isolation: here()) { $0.log.append("speaker") }
+    club.observeChange(listener, \.first, isolation: here()) { $0.log.append("first") }
+    club.owner = player
+    club.players = [player]
+    club.named["a"] = player
+    club.guest = player
+    scope.ticker.tick()
+    #expect(listener.log.isEmpty)
+    player.isActive = true
+    scope.ticker.tick()
+    #expect(listener.log.sorted() == ["first", "leader", "speaker", "team"])
+  }
+
   @Test("an observer is not told about what had changed before it came")
   func changesBefore() {
     let other = Listener()
