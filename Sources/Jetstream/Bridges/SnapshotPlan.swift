@@ -46,8 +46,8 @@ final class SnapshotPlan: Sendable {
 
   /// Returns the index of the property that a key path leads to; nil for a computed property.
   ///
-  /// The check runs the getter on a copy of the model, with several different values: the getter
-  /// must read exactly one property of the key path's type and return the stored value each time.
+  /// The check runs the getter on a copy of the model, with several different values: each time the getter
+  /// must read exactly one property, the same one, of the key path's type, and return the stored value.
   func property<Model: ModelObject>(
     at keyPath: PartialKeyPath<Model>, copy: () -> Model
   ) -> Int? {
@@ -74,12 +74,8 @@ final class SnapshotPlan: Sendable {
     guard reads.count == 1, reads[0].model === object else { return nil }
     let step = steps[reads[0].index]
     guard step.property.access.valueType == type(of: keyPath).valueType else { return nil }
-    let isStored = withExtendedLifetime(object) {
-      step.property.access.isIdentity(
-        at: object.storage(of: step.property), isThorough: true
-      ) {
-        object[keyPath: keyPath]
-      }
+    let isStored = object.isIdentity(of: step.property, isThorough: true) {
+      object[keyPath: keyPath]
     }
     return isStored == true ? reads[0].index : nil
   }

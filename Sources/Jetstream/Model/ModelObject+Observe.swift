@@ -134,25 +134,22 @@ extension ObservableModel {
 
   /// Runs the getter and tracks its reads. A key path leads to a stored property if it is writable, its getter reads
   /// exactly one property, of this model and of the key path's value type, and returns that as it is: this is tried
-  /// with some values on another model of the class, unless it holds models.
+  /// with some values on another model of the class.
   func resolve(_ keyPath: PartialKeyPath<Self>) -> ResolvedPath {
     if let index = schema.keyPaths.index(of: keyPath) { return .property(index) }
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
-    guard reads.count == 1, reads[0].model === self, keyPath is any WritableRoot,
-      schema.properties[reads[0].index].access.declaredType == type(of: keyPath).valueType,
-      Self().returns(schema.properties[reads[0].index], at: keyPath)
-    else { return .composite }
-    schema.keyPaths.store(reads[0].index, for: keyPath)
-    return .property(reads[0].index)
-  }
-
-  /// Returns false if a key path's getter makes something of the property that it reads.
-  private func returns(_ property: ModelSchema.Property, at keyPath: PartialKeyPath<Self>) -> Bool {
-    withExtendedLifetime(self) {
-      property.access.isIdentity(at: storage(of: property), isThorough: false) {
-        self[keyPath: keyPath]
-      } != false
+    guard reads.count == 1, reads[0].model === self, keyPath is any WritableRoot else {
+      return .composite
     }
+    let property = schema.properties[reads[0].index]
+    guard property.access.declaredType == type(of: keyPath).valueType else { return .composite }
+    let other = type(of: self).init()
+    // What is not disproved counts as stored: of some types there are no values to try.
+    if other.isIdentity(of: property, isThorough: false, { other[keyPath: keyPath] }) == false {
+      return .composite
+    }
+    schema.keyPaths.store(property.index, for: keyPath)
+    return .property(property.index)
   }
 
   /// Registers the observation that `make` returns for the set of stored properties; nil stands for

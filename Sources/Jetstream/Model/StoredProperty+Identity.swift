@@ -2,7 +2,7 @@
 /// object that is written to is private to the caller.
 extension Property {
   static func isIdentity(
-    at address: UnsafeMutableRawPointer, isThorough: Bool, _ read: () -> Any
+    at address: UnsafeMutableRawPointer, isThorough: Bool, _ read: () -> Any?
   ) -> Bool? {
     let storage = address.assumingMemoryBound(to: Property.self)
     let original = storage.pointee.value
@@ -10,7 +10,8 @@ extension Property {
     let probes = [original] + PropertyProbes.values(of: Value.self, isThorough: isThorough)
     let isSame = probes.allSatisfy { probe in
       storage.pointee.value = probe
-      return (read() as? Value).map { Value._isSame($0, probe) } ?? false
+      guard let result = read(), let value = result as? Value else { return false }
+      return Value._isSame(value, probe)
     }
     return isSame && probes.count <= 2 ? nil : isSame
   }
@@ -18,8 +19,17 @@ extension Property {
 
 extension WeakReference {
   static func isIdentity(
-    at address: UnsafeMutableRawPointer, isThorough: Bool, _ read: () -> Any
-  ) -> Bool? { nil }
+    at address: UnsafeMutableRawPointer, isThorough: Bool, _ read: () -> Any?
+  ) -> Bool? {
+    let storage = address.assumingMemoryBound(to: WeakReference.self)
+    let original = storage.pointee.link
+    defer { storage.pointee.link = original }
+    return [nil, Target()].allSatisfy { probe in
+      storage.pointee.link = WeakLink(probe)
+      guard let result = read(), let value = result as? Target? else { return false }
+      return value === probe
+    }
+  }
 }
 
 /// Test values for every property type, which reveal a getter that does more than return a
@@ -37,17 +47,17 @@ private enum PropertyProbes {
   ]
 
   /// Values at which no getter is likely to trap.
-  private static let mild: [JSONValue] = [1, 2, 3, 113, 0.5, false, true, "a", "b c", ""]
+  private static let mild: [JSONValue] = [
+    1, 2, 3, 113, 0, -1, 0.5, false, true, "a", "b c", "", .null, [], [:],
+  ]
 
-  /// - Parameter isThorough: false for mild values only, and none of models.
+  /// - Parameter isThorough: false for mild values only.
   static func values<Value: PropertyValue>(of type: Value.Type, isThorough: Bool) -> [Value] {
-    guard isThorough else {
-      return type._storageKind == .plain ? mild.compactMap(type._decode) : []
-    }
     switch type._storageKind {
     case .plain:
       let cases = (type as? any CaseIterable.Type).map { Array($0.allCases) as [Any] } ?? []
-      return json.compactMap(type._decode) + cases.compactMap { $0 as? Value }
+      let values = isThorough ? json : mild
+      return values.compactMap(type._decode) + cases.compactMap { $0 as? Value }
     case .model: return []
     case .reference:
       let model = type.heldClass?.init()
@@ -64,6 +74,25 @@ private enum PropertyProbes {
 }
 
 extension ModelObject {
+  /// Returns true if `read` reads nothing but a property of this model and returns it as it is, whatever its value; nil if
+  /// there are too few values to say. The model has to be private to the caller.
+  ///
+  /// A getter that depends on the value of the property may read other properties for some values only, so the reads are
+  /// tracked for each value.
+  ///
+  /// - Parameter isThorough: true to try extreme values, too.
+  final func isIdentity(
+    of property: ModelSchema.Property, isThorough: Bool, _ read: () -> Any
+  ) -> Bool? {
+    let expected = [ReadTracker.Read(model: self, index: property.index)]
+    return withExtendedLifetime(self) {
+      property.access.isIdentity(at: storage(of: property), isThorough: isThorough) {
+        let (value, reads) = ReadTracker.track(read)
+        return reads == expected ? value : nil
+      }
+    }
+  }
+
   /// Returns the address of a property's storage, valid while the caller retains the object.
   final func storage(of property: ModelSchema.Property) -> UnsafeMutableRawPointer {
     Unmanaged.passUnretained(self).toOpaque() + property.offset

@@ -43,9 +43,11 @@ protocol StoredProperty: SendableMetatype {
   /// Returns true if `read` returns the stored value for every value that is put at `address`; nil if there are too few
   /// values to say. The original value is restored.
   ///
-  /// - Parameter isThorough: true to try extreme values and models, too.
+  /// - Parameters:
+  ///   - isThorough: true to try extreme values, too.
+  ///   - read: Returns nil if it has read anything else.
   static func isIdentity(
-    at address: UnsafeMutableRawPointer, isThorough: Bool, _ read: () -> Any
+    at address: UnsafeMutableRawPointer, isThorough: Bool, _ read: () -> Any?
   ) -> Bool?
   /// Stores an earlier reference, list or table again, without notifying observers.
   static func restore(_ value: Any, in model: ModelObject, at offset: Int)
