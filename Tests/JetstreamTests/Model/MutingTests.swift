@@ -80,4 +80,63 @@ import Testing
     #expect(sets.map { $0.fragments.map(\.properties) } == [[["number": 9]]])
     #expect(listener.count == 0)
   }
+
+  @Test("A query's observer that another observer mutes has been called with the earlier change")
+  func query() {
+    let (root, scope) = (world.root, world.scope)
+    let query = root.query(\.items).live(isolation: here())
+    let token = query.observe(listener) { me, update in
+      me.log.append("\(update.inserted) \(update.moved.count)")
+    }
+    root.observeChange(listener, \.number, isolation: here()) { [unowned root, unowned scope] _ in
+      scope.withoutNotifying([token]) { root.items.move(from: 0, to: 1) }
+    }
+    root.items.insert(Node("new"), at: 0)
+    root.number = 1
+    scope.ticker.tick()
+    #expect(listener.log == ["[0] 0"])
+    root.items.append(Node("last"))
+    scope.ticker.tick()
+    #expect(listener.log == ["[0] 0", "[2] 0"])
+    #expect(query.rows.elementsEqual(root.items))
+  }
+
+  @Test("A difference of the same tick that another observer mutes is of the earlier change alone")
+  func difference() {
+    let (root, scope) = (world.root, world.scope)
+    var token: ObservationToken?
+    var content = Array(root.items)
+    root.observeChange(listener, \.number, isolation: here()) { [unowned root, unowned scope] _ in
+      scope.withoutNotifying([token!]) { root.items.move(from: 0, to: 1) }
+    }
+    token = root.observeDifference(listener, \.items, isolation: here()) { me, difference in
+      me.called()
+      content = content.applying(difference) ?? []
+    }
+    let new = Node("new")
+    root.items.insert(new, at: 0)
+    root.number = 1
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+    #expect(content == [new, world.model])
+  }
+
+  @Test("Observers of a query and of a tree that an observer of the query mutes are no exception")
+  func queryByQuery() {
+    let (root, scope) = (world.root, world.scope)
+    let query = root.query(\.items).live(isolation: here())
+    var tokens: [ObservationToken] = []
+    query.observe(listener) { [unowned root, unowned scope] me, update in
+      me.log.append("first \(update.inserted)")
+      guard update.inserted == [0] else { return }
+      scope.withoutNotifying(tokens) { root.items.move(from: 0, to: 1) }
+    }
+    tokens = [
+      query.observe(listener) { $0.log.append("second \($1.inserted)") },
+      root.observeTreeChange(listener, isolation: here()) { $0.log.append("tree") },
+    ]
+    root.items.insert(Node("new"), at: 0)
+    scope.ticker.tick()
+    #expect(listener.log == ["first [0]", "second [0]", "tree", "first []"])
+  }
 }
