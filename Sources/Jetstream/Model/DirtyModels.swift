@@ -38,28 +38,27 @@ struct DirtyModels {
   /// Returns the buffer of delivered work for reuse. `work` must be empty.
   mutating func giveBack(_ work: inout Work) { swap(&work, &room) }
 
-  /// Calls the observers of all models in `work`: first property observers, then live queries, then
-  /// tree observers. `evaluations` are evaluated with the live queries.
-  static func deliver(_ work: Work, _ evaluations: [any TickEvaluation] = []) {
-    if work.isEmpty, evaluations.isEmpty { return }
+  /// Collects the observers of all models in `work`, and evaluates getters and live queries that have changed.
+  /// `evaluations` are evaluated with the live queries.
+  static func collect(_ work: Work, _ evaluations: [any TickEvaluation]) -> Delivery {
     var delivery = Delivery()
     for evaluation in evaluations { delivery.trigger(evaluation) }
     for (record, dirty) in work { delivery.collect(from: record, dirty) }
     delivery.evaluateFollowers()
     delivery.evaluateQueries()
-    let trees = TreeObservers.concerned(by: work)
-    delivery.callObservers()
-    delivery.callQueries()
-    for tree in trees where tree.isLive { tree.handler?() }
+    delivery.trees = TreeObservers.concerned(by: work)
+    return delivery
   }
 }
 
 /// The work of one tick. It is collected before any observer is called, so that observers may
 /// change anything.
 struct Delivery {
-  private var observations: ContiguousArray<ChangeObservation> = []
+  /// The observations in the order in which they were triggered.
+  private(set) var observations: ContiguousArray<ChangeObservation> = []
   private var followers: ContiguousArray<Follower> = []
-  private var queries: ContiguousArray<any TickEvaluation> = []
+  private(set) var queries: ContiguousArray<any TickEvaluation> = []
+  fileprivate(set) var trees: [TreeObservation] = []
 
   /// Collects the nodes that wait for changes of `dirty` properties of a model.
   mutating func collect(from record: ModelRecord, _ dirty: PropertySet) {
@@ -87,7 +86,6 @@ struct Delivery {
   mutating func trigger(_ query: any TickEvaluation) { queries.append(query) }
 
   fileprivate func evaluateQueries() { for query in queries { query.evaluate() } }
-  fileprivate func callQueries() { for query in queries { query.deliver() } }
 
   fileprivate mutating func evaluateFollowers() {
     let all = followers
@@ -95,16 +93,6 @@ struct Delivery {
     for follower in all {
       follower.isTriggered = false
       if follower.isLive { follower.readsChanged(&self) } else { follower.end() }
-    }
-  }
-
-  /// Calls the observations in the order in which they were triggered, and removes those whose
-  /// observer has been released.
-  fileprivate func callObservers() {
-    for observation in observations {
-      observation.isTriggered = false
-      if !observation.composites.isEmpty { observation.refreshComposites() }
-      if !observation.call() { observation.drop() }
     }
   }
 }

@@ -29,7 +29,7 @@ public final class LiveQuery<Model: ModelObject>: Observable {
 
   init(_ engine: QueryEngine) {
     self.engine = engine
-    engine.connect(signal, tracking)
+    engine.outlet = .rows(signal, tracking)
   }
 
   deinit { engine.stop() }

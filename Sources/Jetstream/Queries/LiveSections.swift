@@ -19,7 +19,7 @@ public final class LiveSections<Key, Model: ModelObject>: Observable {
   init(_ engine: QueryEngine, _ index: SectionIndex<Key>) {
     self.engine = engine
     self.index = index
-    engine.connect(signal, tracking)
+    engine.outlet = .rows(signal, tracking)
   }
 
   deinit { engine.stop() }

@@ -35,10 +35,7 @@ public final class LiveValue<Value>: Observable {
     let content = Content(initial)
     self.content = content
     _ = update(&content.value)
-    engine.outlet = .value(refresh: { update(&content.value) }) { [signal, tracking] change in
-      tracking.report()
-      signal.fire(change)
-    }
+    engine.outlet = .value(signal, tracking, refresh: { update(&content.value) })
   }
 
   deinit { engine.stop() }

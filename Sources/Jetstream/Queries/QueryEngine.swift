@@ -15,8 +15,8 @@ final class QueryEngine: TickEvaluation {
     case evaluating
     /// The observers were not told of a change yet.
     case undelivered(QueryChange)
-    /// The observers are being called.
-    case delivering
+    /// The observers are being called, and these calls are left.
+    case delivering(any PendingCalls)
   }
 
   private let filters: [(ModelObject) -> Bool]
@@ -270,7 +270,7 @@ final class QueryEngine: TickEvaluation {
         aggregate.add(slot)
       }
     }
-    if case .value(let refresh, _) = outlet {
+    if case .value(_, _, let refresh) = outlet {
       return refresh() ? QueryChange(updated: [], version: version) : nil
     }
     let emptied = sections?.dropEmpty() ?? []
@@ -281,31 +281,27 @@ final class QueryEngine: TickEvaluation {
   }
 
   func deliver() {
-    while case .undelivered(let change) = phase {
-      phase = .delivering
-      outlet?.tell(change)
-      phase = .idle
-      if isPostponed {
-        isPostponed = false
-        evaluate()
-      }
+    while case .undelivered(let change) = phase, let outlet {
+      phase = .delivering(outlet.calls(with: change))
+      callOthers()
     }
   }
-}
 
-extension QueryEngine {
-  /// Returns a filter for an observer that is added now and sees the current rows: it accepts later changes only, and none
-  /// once another observer has stopped the query.
-  func isLater() -> (QueryChange) -> Bool {
-    let now = version
-    return { [weak self] in $0.version > now && self?.isStopped != true }
+  func complete() {
+    callOthers()
+    deliver()
   }
 
-  /// Has changes told to trackings, and then to the listeners of `signal`.
-  func connect(_ signal: Signal<QueryChange>, _ tracking: ResultTracking) {
-    outlet = .rows(isWanted: { signal.hasListeners || tracking.isRead }) { change in
-      if change.movesRows { tracking.report() }
-      signal.fire(change)
+  /// Makes the calls that are left of the change that is being delivered. An observer may have that done within its
+  /// own call: the delivery has ended then when control comes back.
+  private func callOthers() {
+    guard case .delivering(let calls) = phase else { return }
+    while calls.callNext() {}
+    guard case .delivering(let current) = phase, current === calls else { return }
+    phase = .idle
+    if isPostponed {
+      isPostponed = false
+      evaluate()
     }
   }
 }

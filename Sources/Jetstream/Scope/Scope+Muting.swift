@@ -15,6 +15,7 @@ extension Scope {
     _ tokens: [ObservationToken], _ changes: () throws -> Result
   ) rethrows -> Result {
     ImmediateDelivery.completeAll()
+    ticker.completeDelivery()
     ticker.deliverToObservers()
     let muted = tokens.filter { !$0.isMuted }
     for token in muted { token.isMuted = true }
