@@ -13,6 +13,10 @@ private func appendRows() -> [Row] {
   } + [
     growth("append, growth from 1000 to 1,000,000", of: sizes) { $0.measure(perTick: 100) },
     growth("append and its change set, growth", of: sizes) { $0.measureWithChangeSet() },
+    // The bar is the square root of the growth in size.
+    growth(
+      "append with an immediate observer, growth", of: sizes.dropLast(), isObserved: true, bar: 10
+    ) { $0.measure(perTick: 100) },
   ]
 }
 
@@ -61,10 +65,11 @@ private func attachRows() -> [Row] {
 
 /// The ratio between the largest and the smallest cost of an append.
 private func growth(
-  _ name: String, of sizes: [Int], _ measure: @escaping (GrowingCollection) -> Double
+  _ name: String, of sizes: [Int], isObserved: Bool = false, bar: Bar = 3,
+  _ measure: @escaping (GrowingCollection) -> Double
 ) -> Row {
-  Row(name: name, unit: "x", bar: 3, rounds: 5) {
-    let collections = sizes.map { GrowingCollection($0) }
+  Row(name: name, unit: "x", bar: bar, rounds: 5) {
+    let collections = sizes.map { GrowingCollection($0, isObserved: isObserved) }
     return Probes(ours: {
       let figures = collections.map(measure)
       return figures.max()! / figures.min()!
@@ -79,10 +84,12 @@ private final class GrowingCollection {
   private let canvas: Canvas
   private let size: Int
 
-  init(_ size: Int) {
+  /// - Parameter isObserved: true to observe another property of the canvas immediately.
+  init(_ size: Int, isObserved: Bool = false) {
     self.size = size
     canvas = Shape.canvas(of: size).0
     scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
+    if isObserved { canvas.observeChangeImmediately(\.note) { Sink.take($1.count) } }
   }
 
   /// Nanoseconds an append, without the making of the change set that ends each tick.

@@ -47,6 +47,37 @@ extension ModelArray {
     #expect(told.sorted() == ["at once", "in the tick"])
   }
 
+  @Test("A list with a model of another class does not become the content of a property")
+  func otherClass() {
+    let node = Node("root")
+    node.items = [Node("first")]
+    let property = node.schema.properties.first { $0.name == "items" }!
+    func assign(_ models: [ModelObject]) -> Bool {
+      property.access.assign(ModelList(models), to: node, at: property.offset)
+    }
+    #expect(!assign([Node("second"), Shape()]))
+    #expect(node.items.map(\.label) == ["first"])
+    #expect(assign([Node("second"), Node("third")]))
+    #expect(node.items.map(\.label) == ["second", "third"])
+  }
+
+  @Test("An immediate observer of a collection gets what it was and what it is, step by step")
+  func valuesOfSteps() {
+    let node = Node("root")
+    var told: [String] = []
+    node.observeChangeImmediately(node, \.items) { _, old, new in
+      told.append("\(old.map(\.label))>\(new.map(\.label))")
+    }
+    node.items.append(Node("a"))
+    node.items.insert(Node("b"), at: 0)
+    node.items.move(from: 0, to: 1)
+    node.items.remove(at: 0)
+    #expect(
+      told == [
+        #"[]>["a"]"#, #"["a"]>["b", "a"]"#, #"["b", "a"]>["a", "b"]"#, #"["a", "b"]>["b"]"#,
+      ])
+  }
+
   @Test(
     "Random edits behave as those of an array, and the events lead to the new content",
     arguments: [UInt64](1...12))
