@@ -44,7 +44,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   /// The model at `position`. Cost: O(log n).
   public subscript(position: Int) -> Element { Self.element(list[position]) }
 
-  /// Safe because only elements are ever inserted, and `value(of:)` checks a list from elsewhere.
+  /// Safe because only elements are ever put in: code that makes an array of a list has checked its models.
   fileprivate static func element(_ model: ModelObject) -> Element {
     unsafeDowncast(model, to: Element.self)
   }

@@ -8,7 +8,7 @@ protocol ModelHolder: PropertyValue {
   static func value(of model: ModelObject?) -> Self?
   /// Returns the list of models that the collection of this type at `address` holds.
   static func list(at address: UnsafeRawPointer) -> ModelList?
-  /// Returns a collection of `list`; nil if an element's class does not fit.
+  /// Returns a collection of `list`, all of whose models fit; nil if this is no type of collections.
   static func value(of list: ModelList) -> Self?
   /// Returns the table of models that the dictionary of this type at `address` holds.
   static func table(at address: UnsafeRawPointer) -> ModelTable?
@@ -72,11 +72,9 @@ extension ModelArray: ModelHolder {
     address.assumingMemoryBound(to: ModelArray.self).pointee.list
   }
 
-  static func value(of list: ModelList) -> ModelArray? {
-    var fits = true
-    list.forEach { if !($0 is Element) { fits = false } }
-    return fits ? ModelArray(list: list) : nil
-  }
+  /// The caller has checked each model with `canHold`, or has the list from an array of this type: looking at each would
+  /// cost O(n) for every step of which a property observer is told.
+  static func value(of list: ModelList) -> ModelArray? { ModelArray(list: list) }
 
   static func canHold(_ model: ModelObject) -> Bool { model is Element }
 
@@ -117,7 +115,7 @@ extension PropertyValue {
     withUnsafePointer(to: value) { _holder?.type.list(at: $0) }
   }
 
-  /// Returns a collection of `list`; nil if an element's class does not fit.
+  /// Returns a collection of `list`, all of whose models fit; nil if this is no type of collections.
   static func holding(_ list: ModelList) -> Self? {
     func make<Holder: ModelHolder>(_: Holder.Type) -> Self? { same(Holder.value(of: list)) }
     return _holder.flatMap { make($0.type) }
@@ -136,6 +134,14 @@ extension PropertyValue {
 
   /// Returns true if a property of this type can hold `model`.
   static func canHoldModel(_ model: ModelObject) -> Bool { _holder?.type.canHold(model) ?? false }
+
+  /// Returns true if a property of this type can hold each model of `list`. Cost: O(n).
+  static func canHoldModels(of list: ModelList) -> Bool {
+    guard let type = _holder?.type else { return false }
+    var fits = true
+    list.forEach { if !type.canHold($0) { fits = false } }
+    return fits
+  }
 
   /// Opens a lease, which records changes of the collection at `address`.
   @usableFromInline

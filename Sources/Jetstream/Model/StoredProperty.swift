@@ -29,7 +29,7 @@ protocol StoredProperty: SendableMetatype {
   static func clear(at address: UnsafeMutableRawPointer)
   /// Returns true if the value is the one that the JSON describes.
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
-  /// Returns a list as a value of the property's type.
+  /// Returns a list, all of whose models fit, as a value of the property's type. Cost: O(1).
   static func wrap(_ list: ModelList) -> Any
   /// Returns true if a plain property can hold the JSON.
   static func accepts(_ json: JSONValue) -> Bool
@@ -163,7 +163,7 @@ extension Property: StoredProperty {
   }
 
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool {
-    guard let value = Value.holding(list) else { return false }
+    guard Value.canHoldModels(of: list), let value = Value.holding(list) else { return false }
     guard let old = exchange(value, in: model, at: offset) else { return true }
     model.didReplaceCollection(at: offset, old: old, new: value)
     return true
