@@ -63,6 +63,10 @@ class Sheet: ModelObject {
     get { ratio }
     set { ratio = newValue }
   }
+  var closedRelated: Sheet? {
+    get { related?.isOpen == true ? nil : related }
+    set { related = newValue }
+  }
   var opposite: ModelArray<Sheet> {
     get { ModelArray(sheets.reversed()) }
     set { sheets = newValue }
@@ -213,6 +217,38 @@ private func full() -> Sheet {
     let duplicate = frozen.makeModel(keepingUUIDs: false)
     #expect(duplicate.related === duplicate.cover)
     withExtendedLifetime(outside) {}
+  }
+
+  @Test("A weak reference of a model below leads to its target anywhere in the snapshot")
+  func weakBelow() {
+    let (sheet, target, arrow, outside) = (Sheet(), full(), Sheet(), Sheet())
+    sheet.sheets = [target, arrow]
+    sheet.cover = Poster()
+    arrow.related = target
+    target.related = sheet
+    let frozen = sheet.snapshot()
+    #expect(frozen.sheets[1].related == frozen.sheets[0])
+    #expect(frozen.sheets[1].related?.number == -7)
+    #expect(frozen.sheets[1].related?.related == frozen)
+    #expect(frozen.sheets[0].related?.related == nil)
+    arrow.related = sheet.cover
+    #expect(sheet.snapshot().sheets[1].related?.cast(to: Poster.self)?.price == 9)
+    arrow.related = outside
+    #expect(sheet.snapshot().sheets[1].related == nil)
+    #expect(frozen.sheets[1].related == frozen.sheets[0])
+    let alone = frozen.sheets[1].makeModel()
+    #expect(alone.related == nil && alone.snapshot().related == nil)
+  }
+
+  @Test("A getter that makes something of a weak reference is not taken for it")
+  func computedWeak() {
+    let sheet = Sheet()
+    #expect(sheet.snapshot().closedRelated == nil)
+    sheet.cover = Sheet()
+    sheet.related = sheet.cover
+    #expect(sheet.snapshot().closedRelated == sheet.snapshot().cover)
+    sheet.cover?.isOpen = true
+    #expect(sheet.snapshot().closedRelated == nil)
   }
 
   @Test("a long chain is copied, compared and made without recursion") func chain() {
