@@ -94,12 +94,20 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
     return makeModel()[keyPath: keyPath]
   }
 
-  /// The snapshot of the model that a property refers to; nil if it refers to none.
+  /// The snapshot of the model that a property refers to; nil if it refers to none, or weakly to a model that is not in the
+  /// snapshot.
   public subscript<Child: ModelObject>(
     dynamicMember keyPath: KeyPath<Model, Child?>
   ) -> ModelSnapshot<Child>? {
-    if let index = property(at: keyPath), case .model(let child) = node.values[index] {
-      return child.map { ModelSnapshot<Child>(graph: graph, place: $0) }
+    if let index = property(at: keyPath) {
+      switch node.values[index] {
+      case .model(let child):
+        return child.map { ModelSnapshot<Child>(graph: graph, place: $0) }
+      case .json(let target):
+        let place = graph.place(ofTarget: target)
+        return place.flatMap { ModelSnapshot<ModelObject>(graph: graph, place: $0).cast() }
+      case .value, .models, .entries: break
+      }
     }
     return makeModel()[keyPath: keyPath].map { child in
       ModelSnapshot<Child>(graph: SnapshotGraph(CollectionOfOne<ModelObject>(child)), place: 0)

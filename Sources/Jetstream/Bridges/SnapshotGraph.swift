@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The models of a snapshot, each once. The graph is immutable, and all snapshots of its models
 /// share it.
@@ -11,6 +12,8 @@ final class SnapshotGraph: Sendable {
   }
 
   let nodes: [Node]
+  /// The places by UUID, made when a weak reference is first followed.
+  private let places = Mutex<[UUID: Int]?>(nil)
 
   private init(nodes: [Node]) { self.nodes = nodes }
 
@@ -54,6 +57,21 @@ final class SnapshotGraph: Sendable {
     self.init(nodes: nodes)
   }
 
+  /// Returns the place of the model that a weak reference names; nil if the snapshot does not have it. If two models have
+  /// the same UUID, which is possible in a tree that is in no scope, the first one is the target. Cost: O(1), the first
+  /// time O(n).
+  func place(ofTarget target: JSONValue) -> Int? {
+    guard case .string(let text) = target, let uuid = UUID(wireText: text) else { return nil }
+    return places.withLock { places in
+      let known =
+        places
+        ?? Dictionary(
+          nodes.enumerated().map { ($1.uuid, $0) }, uniquingKeysWith: { first, _ in first })
+      places = known
+      return known[uuid]
+    }
+  }
+
   // MARK: Models again
 
   /// Makes models from the node at `top` and all nodes below it. Cost: O(n).
@@ -92,8 +110,7 @@ final class SnapshotGraph: Sendable {
     return result
   }
 
-  /// Points weak references at the copies of their targets. If two models have the same UUID, which
-  /// is possible in a tree that is in no scope, the first one is the target.
+  /// Points weak references at the copies of their targets. If two models have the same UUID, the first one is the target.
   private func relink(_ models: [(place: Int, model: ModelObject)]) {
     var targets: [UUID: ModelObject]?
     for (place, model) in models {

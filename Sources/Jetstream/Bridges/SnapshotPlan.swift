@@ -73,7 +73,7 @@ final class SnapshotPlan: Sendable {
     let (_, reads) = ReadTracker.track { object[keyPath: keyPath] }
     guard reads.count == 1, reads[0].model === object else { return nil }
     let step = steps[reads[0].index]
-    guard step.property.access.valueType == type(of: keyPath).valueType else { return nil }
+    guard step.property.access.declaredType == type(of: keyPath).valueType else { return nil }
     let isStored = object.isIdentity(of: step.property, isThorough: true) {
       object[keyPath: keyPath]
     }
