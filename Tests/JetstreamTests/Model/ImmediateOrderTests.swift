@@ -69,6 +69,46 @@ import Testing
     #expect(mirror == Array(root.items) && mirror.count > 2)
   }
 
+  @Test("A mirror that is begun in the middle of a change follows from the next change on")
+  func lateMirror() {
+    var mirror: [Node] = []
+    root.observeCollectionAdd(listener, \.items) { [root] me, _, _ in
+      guard mirror.isEmpty else { return }
+      mirror = Array(root.items)
+      root.observeCollectionAdd(me, \.items) { mirror.insert($1, at: $2) }
+    }
+    root.items.append(contentsOf: [Node("a"), Node("b"), Node("c")])
+    #expect(mirror == Array(root.items))
+    root.items.insert(Node("d"), at: 0)
+    #expect(mirror == Array(root.items) && mirror.count == 4)
+  }
+
+  @Test("Observers that are added during a change are called from the next one on")
+  func addedDuringChange() {
+    let nodes = [Node("a"), Node("b")]
+    func observe(_ me: Listener, _ prefix: String) {
+      root.observeCollectionAdd(me, \.items) { me, _, _ in me.log.append(prefix + "add") }
+      for node in nodes {
+        let label = node.label
+        node.observeAttach(me) { me, _ in me.log.append("\(prefix)attach \(label)") }
+        node.observeAddedToParent(me) { me, _, _ in me.log.append("\(prefix)to \(label)") }
+      }
+    }
+    var isAdded = false
+    root.observeChangeImmediately(listener, \.items) { me, _, _ in
+      if !isAdded { observe(me, "late ") }
+      isAdded = true
+    }
+    observe(listener, "")
+    root.items.append(contentsOf: nodes)
+    #expect(listener.log == ["add", "add", "attach a", "to a", "attach b", "to b"])
+    root.items.removeAll()
+    listener.log = []
+    root.items.append(nodes[0])
+    #expect(
+      listener.log == ["add", "late add", "attach a", "late attach a", "to a", "late to a"])
+  }
+
   @Test("Changes of several models are in order, local ones and those of others")
   func severalModels() {
     let (left, right) = (Node("left"), Node("right"))
