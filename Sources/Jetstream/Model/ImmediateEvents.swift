@@ -1,7 +1,8 @@
 /// The events of one change for immediate observers.
 ///
 /// They are delivered in this order: refusals, the Observation module, property observers, collection observers step
-/// by step, and the observers of the models that were added to the tree or taken out of it.
+/// by step, and the observers of the models that were added to the tree or taken out of it. The observers are those at the
+/// time of the change: one that is added meanwhile may have seen what the change has made.
 struct ImmediateEvents {
   /// The record of the changed model; nil for a change of the tree alone.
   private let record: ModelRecord?
@@ -9,8 +10,9 @@ struct ImmediateEvents {
   /// Errors, the first one last.
   private var refused: [ScopeError] = []
   private var bridge: ObservationBridge?
-  private var property: (signal: Signal<PropertyChange>, change: PropertyChange)?
+  private var property: (audience: Signal<PropertyChange>.Audience, change: PropertyChange)?
   private var steps: [ListOperation] = []
+  private var stepAudience: Signal<CollectionChange>.Audience?
   private var nextStep = 0
   private var structure = StructureEvents()
 
@@ -32,13 +34,15 @@ struct ImmediateEvents {
     guard let observers = record?.observers else { return }
     bridge = observers.bridge
     if let signal = observers.propertyChange, signal.hasListeners, let change = change() {
-      property = (signal, change)
+      property = (signal.audience, change)
     }
   }
 
   /// Adds the steps of a change of a collection.
   mutating func add(_ steps: [ListOperation]) {
-    if record?.observers?.collectionChange != nil { self.steps = steps }
+    guard let signal = record?.observers?.collectionChange, signal.hasListeners else { return }
+    self.steps = steps
+    stepAudience = signal.audience
   }
 
   mutating func add(_ structure: StructureEvents) { self.structure = structure }
@@ -47,8 +51,9 @@ struct ImmediateEvents {
   func deliverAlone() -> Bool {
     guard refused.isEmpty, steps.isEmpty, structure.isEmpty else { return false }
     if let property {
-      guard bridge == nil, property.signal.hasOneListener else { return false }
-      property.signal.fire(property.change)
+      let signal = property.audience.signal
+      guard bridge == nil, signal.hasOneListener else { return false }
+      signal.fire(property.change)
     } else {
       bridge?.didChange(index)
     }
@@ -64,13 +69,13 @@ struct ImmediateEvents {
     }
     if let property {
       self.property = nil
-      return .calls(property.signal.calls(with: property.change))
+      return .calls(property.audience.calls(with: property.change))
     }
-    if nextStep < steps.count, let signal = record?.observers?.collectionChange,
-      signal.hasListeners, let name = record?.schema.properties[index].name
+    if nextStep < steps.count, let stepAudience, stepAudience.signal.hasListeners,
+      let name = record?.schema.properties[index].name
     {
       nextStep += 1
-      return .calls(signal.calls(with: CollectionChange(name, steps[nextStep - 1])))
+      return .calls(stepAudience.calls(with: CollectionChange(name, steps[nextStep - 1])))
     }
     return structure.next().map { .calls($0) }
   }

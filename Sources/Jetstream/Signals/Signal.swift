@@ -146,9 +146,24 @@ public final class Signal<Payload> {
     if foundDead { dropDead() }
   }
 
-  /// Returns the calls that ``fire(_:)`` makes, to be made one by one.
-  func calls(with payload: Payload) -> any PendingCalls {
-    Calls(signal: self, listeners: listeners, payload: payload)
+  /// Returns the calls that ``fire(_:)`` makes now, to be made one by one.
+  func calls(with payload: Payload) -> any PendingCalls { audience.calls(with: payload) }
+
+  /// The listeners at this moment. A change takes them when it is made: a listener that is added before the change has
+  /// called all of them gets the next one. Cost: O(1).
+  var audience: Audience { Audience(of: self) }
+
+  /// The listeners of a signal at one moment.
+  struct Audience {
+    let signal: Signal
+    private let listeners: [Listener]
+
+    init(of signal: Signal) { (self.signal, listeners) = (signal, signal.listeners) }
+
+    /// Returns the calls of these listeners that are not cancelled when their turn comes.
+    func calls(with payload: Payload) -> any PendingCalls {
+      Calls(signal: signal, listeners: listeners, payload: payload)
+    }
   }
 
   private final class Calls: PendingCalls {

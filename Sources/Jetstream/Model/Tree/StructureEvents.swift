@@ -1,10 +1,9 @@
 /// The changes in the tree that observers are notified of once all links are updated.
 struct StructureEvents {
-  private enum Event {
-    case parentAdded(ModelObject, ParentChange)
-    case parentRemoved(ModelObject, ParentChange)
-    case attached(ModelObject, any TreeKeeper)
-    case detached(ModelObject, any TreeKeeper)
+  private struct Event {
+    /// Kept alive until its observers have been called.
+    let model: ModelObject
+    let calls: any PendingCalls
   }
 
   private var events: ContiguousArray<Event> = []
@@ -15,31 +14,29 @@ struct StructureEvents {
   var suspects: ContiguousArray<ModelObject> = []
 
   mutating func parentAdded(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {
-    guard record.observers?.parentAdded != nil, let model = record.model,
-      let change = ParentChange(parent, index)
-    else { return }
-    events.append(.parentAdded(model, change))
+    add(record, record.observers?.parentAdded) { ParentChange(parent, index) }
   }
 
   mutating func parentRemoved(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {
-    guard record.observers?.parentRemoved != nil, let model = record.model,
-      let change = ParentChange(parent, index)
-    else { return }
-    events.append(.parentRemoved(model, change))
+    add(record, record.observers?.parentRemoved) { ParentChange(parent, index) }
   }
 
   mutating func attached(_ record: ModelRecord, _ tree: ModelTree) {
-    guard record.observers?.attach != nil, let model = record.model, let keeper = tree.keeper else {
-      return
-    }
-    events.append(.attached(model, keeper))
+    add(record, record.observers?.attach) { tree.keeper }
   }
 
   mutating func detached(_ record: ModelRecord, _ tree: ModelTree) {
-    guard record.observers?.detach != nil, let model = record.model, let keeper = tree.keeper else {
+    add(record, record.observers?.detach) { tree.keeper }
+  }
+
+  @inline(__always)
+  private mutating func add<Payload>(
+    _ record: ModelRecord, _ signal: Signal<Payload>?, _ payload: () -> Payload?
+  ) {
+    guard let signal, signal.hasListeners, let model = record.model, let payload = payload() else {
       return
     }
-    events.append(.detached(model, keeper))
+    events.append(Event(model: model, calls: signal.calls(with: payload)))
   }
 
   var isEmpty: Bool { events.isEmpty }
@@ -51,22 +48,8 @@ struct StructureEvents {
 
   /// Takes the calls of the next event. Returns nil if there is none.
   mutating func next() -> (any PendingCalls)? {
-    while place < events.count {
-      let event = events[place]
-      place += 1
-      let calls: (any PendingCalls)? =
-        switch event {
-        case .parentAdded(let model, let change):
-          model.record?.observers?.parentAdded?.calls(with: change)
-        case .parentRemoved(let model, let change):
-          model.record?.observers?.parentRemoved?.calls(with: change)
-        case .attached(let model, let keeper):
-          model.record?.observers?.attach?.calls(with: keeper)
-        case .detached(let model, let keeper):
-          model.record?.observers?.detach?.calls(with: keeper)
-        }
-      if let calls { return calls }
-    }
-    return nil
+    guard place < events.count else { return nil }
+    defer { place += 1 }
+    return events[place].calls
   }
 }
