@@ -117,6 +117,9 @@ private final class Product: ModelObject, Observable {
     }
     let steps: [() -> Void] = [
       { product.sku = "c" }, { other.sku = "c" }, { shop.products.remove(other) },
+      // In no collection, and in one again.
+      { shop.products.remove(product) }, { shop.products.append(product) },
+      { shop.shelf["x"] = product },
     ]
     for (step, change) in steps.enumerated() {
       track()
@@ -125,7 +128,7 @@ private final class Product: ModelObject, Observable {
     }
     track()
     product.quantity = 7
-    #expect(count.value == 3)
+    #expect(count.value == steps.count)
   }
 
   @Test("A key path to something else traps with a sentence")
