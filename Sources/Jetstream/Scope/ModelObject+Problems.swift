@@ -13,7 +13,8 @@ extension ObservableModel {
   /// The sentence is the server's, with the Swift names of the properties. Whether a value is ``PropertyOptions/unique``
   /// is judged by the models that this replica has, in O(n) for a collection of n models. That a property is
   /// ``PropertyOptions/immutable`` is only told until the change set is made. Read in a tracking, as in the body of a
-  /// SwiftUI view, everything that the answer depends on is tracked.
+  /// SwiftUI view, the values that the answer depends on are tracked, and the collections that hold the model. The making
+  /// of the change set, which ends the problem with an immutable property, is not.
   ///
   /// Traps for a key path to anything but a property that is declared with ``Property``.
   public func problem(with keyPath: PartialKeyPath<Self>) -> String? {
@@ -64,6 +65,7 @@ extension ModelObject {
   private func collectionWithSame(
     _ json: JSONValue, as property: ModelSchema.Property
   ) -> String? {
+    parentsAreRead()
     for link in record?.parents.all ?? [] {
       guard let parent = link.parent.model else { continue }
       let collection = parent.schema.properties[link.index]

@@ -19,7 +19,7 @@ import Observation
 /// when a tracking starts, because only the registrar knows of trackings.
 final class ObservationBridge: Observable {
   private let registrar = ObservationRegistrar()
-  /// The indices of the properties that were read. Other properties cannot be tracked.
+  /// The indices of the properties that were read, and that of the parents. What was not read cannot be tracked.
   private var read = PropertySet()
   /// The properties whose change is being reported, and those that changed again during the report.
   private var reporting: [Int] = []
@@ -30,6 +30,9 @@ final class ObservationBridge: Observable {
     read.insert(index)
     registrar.access(self, keyPath: Self.path(index))
   }
+
+  /// Returns true if the property was read, so that a tracking may wait for its change.
+  func wasRead(_ index: Int) -> Bool { read.contains(index) }
 
   /// Reports a change to the trackings that have read the property.
   ///
@@ -88,13 +91,50 @@ extension ModelObject {
   /// Reports the read of a property. Called only while the gate is open.
   final func bridgeRead(at offset: Int) {
     let record = ensureRecord()
-    let bridge = record.observers?.bridge ?? makeBridge(record)
-    bridge.didRead(record.schema.index(atOffset: offset))
+    ensureBridge(record).didRead(record.schema.index(atOffset: offset))
   }
 
-  private final func makeBridge(_ record: ModelRecord) -> ObservationBridge {
+  /// Reports a read of the parents to the Observation module.
+  final func parentsAreRead() {
+    guard isBridged else { return }
+    let record = ensureRecord()
+    ensureBridge(record).didRead(record.schema.indexOfParents)
+  }
+
+  private final func ensureBridge(_ record: ModelRecord) -> ObservationBridge {
+    if let bridge = record.observers?.bridge { return bridge }
     let made = ObservationBridge()
     record.ensureObservers().bridge = made
     return made
+  }
+}
+
+extension ModelSchema {
+  /// The index that stands for the parents of a model where the Observation module is concerned: the one behind the
+  /// properties.
+  fileprivate var indexOfParents: Int { properties.count }
+}
+
+extension ModelRecord {
+  /// The report of a change of the parents to the trackings that have read them; nil if none can have.
+  var parentsReport: (any PendingCalls)? {
+    guard let bridge = observers?.bridge, bridge.wasRead(schema.indexOfParents) else { return nil }
+    return BridgeReport(bridge, schema.indexOfParents)
+  }
+}
+
+/// The report of one change to the Observation module.
+private final class BridgeReport: PendingCalls {
+  private var bridge: ObservationBridge?
+  private let index: Int
+
+  init(_ bridge: ObservationBridge, _ index: Int) { (self.bridge, self.index) = (bridge, index) }
+
+  func callNext() -> Bool {
+    guard let bridge else { return false }
+    // A tracking may ask for the calls after this one.
+    self.bridge = nil
+    bridge.didChange(index)
+    return true
   }
 }

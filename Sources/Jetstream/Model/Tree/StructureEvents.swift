@@ -14,10 +14,12 @@ struct StructureEvents {
   var suspects: ContiguousArray<ModelObject> = []
 
   mutating func parentAdded(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {
+    addReport(record)
     add(record, record.observers?.parentAdded) { ParentChange(parent, index) }
   }
 
   mutating func parentRemoved(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {
+    addReport(record)
     add(record, record.observers?.parentRemoved) { ParentChange(parent, index) }
   }
 
@@ -27,6 +29,12 @@ struct StructureEvents {
 
   mutating func detached(_ record: ModelRecord, _ tree: ModelTree) {
     add(record, record.observers?.detach) { tree.keeper }
+  }
+
+  /// Adds the report of other parents to the Observation module.
+  private mutating func addReport(_ record: ModelRecord) {
+    guard let report = record.parentsReport, let model = record.model else { return }
+    events.append(Event(model: model, calls: report))
   }
 
   @inline(__always)
