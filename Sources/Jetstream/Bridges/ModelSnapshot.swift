@@ -40,7 +40,8 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
 
   private var node: SnapshotGraph.Node { graph.nodes[place] }
 
-  /// The model's identity, by which `Scope.model(_:)` finds the model again.
+  /// The UUID of the model at the time of the snapshot, by which `Scope.model(_:)` finds the model again. A root that has
+  /// taken the server's UUID since is found only by that one: ask `Scope.root` for it.
   public var uuid: UUID { node.uuid }
 
   /// The name of the model's class on the wire.

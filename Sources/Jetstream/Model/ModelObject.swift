@@ -87,7 +87,10 @@ open class ModelObject: Hashable {
   /// the given name.
   open class var propertyOptions: [String: PropertyOptions] { [:] }
 
-  /// The UUID that identifies the model on the wire. Made on first use; it never changes.
+  /// The UUID that identifies the model on the wire. Made on first use.
+  ///
+  /// It changes only for the root of a scope that a client fetches: the root takes the server's UUID when the first full
+  /// state arrives. Code that keeps the UUID of a root takes it after that.
   public final var uuid: UUID { ensureRecord().uuid }
 
   /// The schema of the model's class.
