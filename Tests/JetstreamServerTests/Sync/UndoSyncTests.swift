@@ -93,6 +93,67 @@ struct UndoSyncTests {
     #expect(labels(second) == ["0", "1", "2", ""])
   }
 
+  @Test("The undo of a move out of a model that another has removed leaves the moved model")
+  func moveOutOfRemoved() {
+    let (holder, moved) = (first.canvas.shapes[0], Shape())
+    moved.label = "moved"
+    holder.parts.append(moved)
+    settle()
+    first.scope.modify { first.canvas.hidden.append(holder.parts.remove(at: 0)) }
+    settle()
+    second.canvas.shapes.remove(at: 0)
+    settle()
+    let report = history.undo()
+    settle()
+    #expect(second.canvas.hidden.map(\.label) == ["moved"] && labels(second) == ["1", "2"])
+    #expect(report?.isComplete == false)
+  }
+
+  @Test("The redo of a move into a model that another has removed leaves the moved model")
+  func moveIntoRemoved() {
+    let holder = first.canvas.shapes[0]
+    first.scope.modify { holder.parts.append(first.canvas.shapes.remove(at: 1)) }
+    settle()
+    history.undo()
+    settle()
+    second.canvas.shapes.remove(at: 0)
+    settle()
+    let report = history.redo()
+    settle()
+    #expect(labels(second) == ["1", "2"])
+    #expect(report?.isComplete == false)
+  }
+
+  @Test("The undo of a move leaves a model where another has moved it since")
+  func moveOfMoved() {
+    first.scope.modify { first.canvas.hidden.append(first.canvas.shapes.remove(at: 0)) }
+    settle()
+    second.canvas.shapes[0].parts.append(second.canvas.hidden.remove(at: 0))
+    settle()
+    let report = history.undo()
+    settle()
+    #expect(labels(second) == ["1", "2"] && second.canvas.hidden.isEmpty)
+    #expect(second.canvas.shapes[0].parts.map(\.label) == ["0"])
+    #expect(report?.isComplete == false)
+  }
+
+  @Test("The undo of a move leaves a model that would be below itself")
+  func moveBelowItself() {
+    let (holder, moved) = (first.canvas.shapes[0], Shape())
+    moved.label = "moved"
+    holder.parts.append(moved)
+    settle()
+    first.scope.modify { first.canvas.hidden.append(holder.parts.remove(at: 0)) }
+    settle()
+    second.canvas.hidden[0].parts.append(second.canvas.shapes.remove(at: 0))
+    settle()
+    let report = history.undo()
+    settle()
+    #expect(second.canvas.hidden.map(\.label) == ["moved"])
+    #expect(second.canvas.hidden.first?.parts.map(\.label) == ["0"])
+    #expect(report?.isComplete == false)
+  }
+
   @Test(
     "A reference is taken back unless another has set it since", arguments: [false, true])
   func references(isSetByAnother: Bool) {
