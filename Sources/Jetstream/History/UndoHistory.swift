@@ -125,8 +125,8 @@ public final class UndoHistory {
   /// - Precondition: this is not called within ``Scope/modify(_:author:_:)``.
   /// - Parameter author: the author whose change set is undone: that of ``Scope/modify(_:author:_:)`` or, for a change of
   ///   a client, the one that the server has named. Nil for the last change set, no matter which author.
-  /// - Returns: a report of the parts that no longer fit, such as a value whose model is gone; nil if there was
-  ///   nothing to undo.
+  /// - Returns: a report of the parts that no longer fit, such as a value whose model is gone or a move of a model that
+  ///   another replica has moved since; nil if there was nothing to undo.
   @discardableResult
   public func undo(by author: String? = nil) -> ApplyReport? {
     settle()
@@ -266,8 +266,9 @@ extension Scope {
         given[fragment.uuid, default: [:]][key] = value
       }
     }
+    let undo = set.undo
     return perform(
-      set.undo.compactMap { fragment in
+      undo.compactMap { fragment in
         // A model that another replica has brought back keeps its current values.
         guard fragment.kind == .change else { return model(fragment.uuid) == nil ? fragment : nil }
         guard let model = model(fragment.uuid) else { return fragment }
@@ -280,7 +281,7 @@ extension Scope {
           }
         }
         return fragment.properties.isEmpty && fragment.operations.isEmpty ? nil : fragment
-      }, alsoKnown: alsoKnown)
+      }, of: undo, alsoKnown: alsoKnown)
   }
 }
 

@@ -1,39 +1,49 @@
 import Foundation
-import Jetstream
 
-/// The models to which the root leads once a submission is applied without its lost moves.
-struct MoveReach {
-  /// A model that a submission takes out of some collections and puts into others.
-  struct Move {
-    var sources: Set<PropertyKey> = []
-    var targets: Set<PropertyKey> = []
+/// The models to which the root leads once changes are made without the lost moves among them.
+package struct MoveReach {
+  /// A model that the changes take out of some collections and put into others.
+  package struct Move {
+    package var sources: Set<PropertyKey>
+    package var targets: Set<PropertyKey>
     /// True if a rejected fragment was to put the model somewhere.
-    var isTargetRejected = false
+    package var isTargetRejected = false
+
+    package init(sources: Set<PropertyKey> = [], targets: Set<PropertyKey> = []) {
+      (self.sources, self.targets) = (sources, targets)
+    }
   }
 
   /// The number of candidates up to which each is searched for by itself, until the root is found: a model may have a great
   /// many others above it. For more candidates, all models above them are looked at, but each once.
-  static let few = 16
+  package static let few = 16
 
-  private let content: any HostedContent
   private let moves: [UUID: Move]
-  /// The properties that the submission gives values, and the models that hold others by these values.
+  private let root: UUID?
+  /// Returns the synced properties that hold a model before the changes.
+  private let properties: (UUID) -> [PropertyKey]
+  /// The properties that the changes give values, and the models that hold others by these values.
   private var assigned: Set<PropertyKey> = []
   private var holders: [UUID: [UUID]] = [:]
 
-  /// - Parameter check: knows the classes of the models that `fragments` change.
-  init(of moves: [UUID: Move], by fragments: [SyncFragment], in check: FragmentValidator) {
-    (content, self.moves) = (check.content, moves)
-    for fragment in fragments {
-      check.forEachHolding(in: fragment) { key, models in
-        assigned.insert(PropertyKey(uuid: fragment.uuid, name: key))
-        for uuid in models { holders[uuid, default: []].append(fragment.uuid) }
-      }
-    }
+  /// - Parameters:
+  ///   - moves: the models that the operations of the changes take out of collections or put into them.
+  ///   - root: the root of the content.
+  ///   - properties: returns the synced properties that hold a model; none for a model that is not in the content.
+  package init(
+    of moves: [UUID: Move], root: UUID?, properties: @escaping (UUID) -> [PropertyKey]
+  ) {
+    (self.moves, self.root, self.properties) = (moves, root, properties)
   }
 
-  /// Returns true if the submission gives a model to a property as its value, or as a part of it.
-  func isAssigned(_ uuid: UUID) -> Bool { holders[uuid] != nil }
+  /// Notes that the changes give a property a value that consists of these models.
+  package mutating func assign(_ models: [UUID], to property: PropertyKey) {
+    assigned.insert(property)
+    for uuid in models { holders[uuid, default: []].append(property.uuid) }
+  }
+
+  /// Returns true if the changes give a model to a property as its value, or as a part of it.
+  package func isAssigned(_ uuid: UUID) -> Bool { holders[uuid] != nil }
 
   /// Adds the moves of those `candidates` to `lost` that the root would not lead to.
   ///
@@ -41,7 +51,7 @@ struct MoveReach {
   /// what leads to them is reached itself, and so is not lost later. Cost: O(n) in the models above the candidates.
   ///
   /// - Parameter few: the number of candidates up to which each is searched for by itself.
-  func findLost(among candidates: Set<UUID>, _ lost: inout Set<UUID>, few: Int = Self.few) {
+  package func findLost(among candidates: Set<UUID>, _ lost: inout Set<UUID>, few: Int = Self.few) {
     let open = candidates.subtracting(lost).sorted { $0.wireText < $1.wireText }
     if open.count > few { return flood(to: open, &lost) }
     for uuid in open where !isReached(uuid, without: lost) { lost.insert(uuid) }
@@ -52,14 +62,13 @@ struct MoveReach {
     let move = isLost ? nil : moves[uuid]
     var result = holders[uuid] ?? []
     if let move { result += move.targets.map(\.uuid) }
-    for link in content.model(uuid).map({ content.holders(of: $0) }) ?? [] {
+    for link in properties(uuid) {
       if move?.sources.contains(link) != true, !assigned.contains(link) { result.append(link.uuid) }
     }
     return result
   }
 
   private func isReached(_ uuid: UUID, without lost: Set<UUID>) -> Bool {
-    guard let root = content.root?.uuid else { return false }
     var seen: Set<UUID> = [uuid]
     var open = [uuid]
     while let next = open.popLast() {
@@ -100,7 +109,7 @@ struct MoveReach {
         where lost.contains(child) && reached.insert(child).inserted { open.append(child) }
       }
     }
-    if let root = content.root?.uuid { reach(root) }
+    if let root { reach(root) }
     for uuid in candidates where !reached.contains(uuid) {
       lost.insert(uuid)
       if models(holding: uuid, isLost: true).contains(where: reached.contains) { reach(uuid) }
