@@ -1,7 +1,8 @@
 import Foundation
-import Jetstream
 import JetstreamServer
 import Testing
+
+@testable import Jetstream
 
 @Suite("An atomic set is done as a whole or not at all", .paced)
 struct AtomicSetTests {
@@ -66,20 +67,103 @@ struct AtomicSetTests {
     #expect(two.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
-  @Test("A move into a model that others have removed does not delete the moved model")
-  func moveIntoNothing() throws {
+  @Test("A retry of a lost move does not put the model in two places")
+  func retriedLostMove() throws {
+    let (one, two, _) = try race { client in
+      client.scope.modify {
+        client.canvas.shapes[1].parts.append(client.canvas.shapes.remove(at: 0))
+      }
+    }
+    let lost = two.scope.conflicts.items
+    #expect(lost.count == 2)
+    for conflict in lost { two.scope.retry([conflict]) }
+    two.scope.retry(lost)
+    two.flush()
+    world.settle()
+    #expect(two.scope.conflicts.items == lost)
+    #expect(world.canvas.hidden.count == 1 && world.canvas.shapes.count == 1)
+    #expect(world.canvas.shapes.first?.parts.isEmpty == true)
+    for client in [one, two] {
+      #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    }
+  }
+
+  /// Two clients, of which the second one moves the first shape into the second shape, which the first one has removed.
+  private func moveIntoRemoved(
+    _ body: (WorldClient) -> Void
+  ) throws -> (one: WorldClient, two: WorldClient, moved: UUID) {
     world.canvas.shapes = [Shape(), Shape()]
     let (one, two) = (world.addClient(), world.addClient())
     for client in world.clients { client.join() }
     world.settle()
     one.canvas.shapes.remove(at: 1)
-    two.canvas.shapes[1].parts.append(two.canvas.shapes.remove(at: 0))
+    body(two)
     let moved = try #require(two.canvas.shapes[0].parts.first).uuid
     one.flush()
     world.deliver(try #require(one.link), toServer: true)
     two.flush()
     world.deliver(try #require(two.link), toServer: true)
     world.settle()
+    return (one, two, moved)
+  }
+
+  @Test(
+    "A retry of a move into a model that others have removed does not delete the moved model",
+    arguments: [false, true], [false, true])
+  func retriedMoveIntoNothing(isAtomic: Bool, isInParts: Bool) throws {
+    let (_, two, moved) = try moveIntoRemoved { client in
+      func move() { client.canvas.shapes[1].parts.append(client.canvas.shapes.remove(at: 0)) }
+      if isAtomic {
+        client.scope.modifyAtomically { move() }
+      } else {
+        client.scope.modify { move() }
+      }
+    }
+    let conflicts = two.scope.conflicts.items
+    #expect(conflicts.flatMap(\.parts).count == 2)
+    if isInParts {
+      for conflict in conflicts.flatMap(\.parts) {
+        var part = conflict
+        part.consequences = []
+        two.scope.retry([part])
+      }
+    } else {
+      two.scope.retry(conflicts)
+    }
+    two.flush()
+    world.settle()
+    #expect(world.canvas.shapes.map(\.uuid) == [moved])
+    #expect(two.scope.conflicts.items == conflicts)
+    #expect(two.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("A retry of one half of a move makes the whole move")
+  func retriedHalf() throws {
+    world.canvas.shapes = [Shape(), Shape()]
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    let (moved, holder) = (client.canvas.shapes[0], client.canvas.shapes[1])
+    try client.scope.modify(procedure: "none") {
+      holder.parts.append(client.canvas.shapes.remove(at: 0))
+    }
+    world.settle()
+    let conflicts = client.scope.conflicts.items.flatMap(\.parts)
+    #expect(client.canvas.shapes.count == 2 && conflicts.count == 2)
+    var removal = try #require(conflicts.first { $0.property == "shapes" })
+    removal.consequences = []
+    client.scope.retry([removal])
+    world.settle()
+    #expect(client.scope.conflicts.items.isEmpty)
+    #expect(world.canvas.shapes.map(\.uuid) == [holder.uuid])
+    #expect(world.canvas.shapes.first?.parts.map(\.uuid) == [moved.uuid])
+  }
+
+  @Test("A move into a model that others have removed does not delete the moved model")
+  func moveIntoNothing() throws {
+    let (one, two, moved) = try moveIntoRemoved { client in
+      client.canvas.shapes[1].parts.append(client.canvas.shapes.remove(at: 0))
+    }
     #expect(world.canvas.shapes.map(\.uuid) == [moved])
     for client in [one, two] {
       #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
