@@ -64,11 +64,12 @@ extension SimulatedClient {
     scope.retry([item])
     let left = Set(scope.conflicts.items.flatMap(\.parts).map(\.id))
     let retried = Set(item.parts.map(\.id))
-    // Additions that the retried changes name are made with them. What is made is visible in any case, but nothing
-    // of it is sent while only local properties hold its model.
+    let sets = Set(item.parts.map(\.changeSet))
+    // Additions that the retried changes name, and the other halves of moves, are made with them. What is made is
+    // visible in any case, but nothing of it is sent while only local properties hold its model.
     for part in before
-    where (retried.contains(part.id) || part.property == nil) && !left.contains(part.id)
-      && isThere(part.model)
+    where (retried.contains(part.id) || part.property == nil || sets.contains(part.changeSet))
+      && !left.contains(part.id) && isThere(part.model)
     {
       losses.discard(ConflictName(part), root: root)
     }

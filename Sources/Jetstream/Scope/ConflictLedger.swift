@@ -223,9 +223,10 @@ extension Scope {
   /// the changes name are added with them. Retried conflicts leave the ledger, and so do conflicts that the new
   /// change set settles.
   ///
-  /// The consequences of a conflict are retried with it. A change that cannot be made, because its model is gone
-  /// for instance, stays in the ledger. One of a model that only local properties hold is made, and sent once a synced
-  /// property holds that model.
+  /// The consequences of a conflict are retried with it, and so is the other half of a move between two properties. A
+  /// change that cannot be made, because its model is gone for instance, stays in the ledger, and so does a move into a
+  /// model that is gone, or of a model that another replica has moved. A change of a model that only local properties hold
+  /// is made, and sent once a synced property holds that model.
   ///
   /// Conflicts of a scope whose syncing has ended are retried after the next fetch: until then the scope shows the local
   /// values, so operations would count twice, and values would be no change.
@@ -241,8 +242,9 @@ extension Scope {
   ) -> ChangeSetHandle {
     // Those that an enclosing call of `modify` has retried stay in the ledger until it ends.
     let retried = Set(modification?.retried ?? [])
-    let conflicts = conflicts.flatMap(\.parts).filter { !retried.contains($0.id) }
     let known = self.conflicts.items.flatMap(\.parts)
+    let conflicts = completingMoves(of: conflicts.flatMap(\.parts), from: known)
+      .filter { !retried.contains($0.id) }
     let additions = Dictionary(
       known.filter { $0.property == nil }.map { ($0.model, $0) }, uniquingKeysWith: { $1 })
     var needed: [UUID: Conflict] = [:]
@@ -269,7 +271,10 @@ extension Scope {
     let order = known.filter { needed[$0.model]?.id == $0.id }
     let all = (order.isEmpty ? Array(needed.values) : order) + changes
     return modify(message, author: author) {
-      let failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
+      var failed = partsOfLostMoves(in: all)
+      let possible = all.indices.filter { !failed.contains($0) }
+      let report = perform(possible.map { all[$0].fragment })
+      failed.formUnion(report.errors.map { possible[$0.fragment] })
       // The conflicts leave the ledger when the outermost call ends, unless that is rolled back.
       modification?.retried += all.indices.filter { !failed.contains($0) }.map { all[$0].id }
     }

@@ -99,7 +99,7 @@ extension Scope {
 
 extension PropertyOperation {
   /// Returns true if the operation takes one of these models out of a collection or puts it into one.
-  fileprivate func moves(among models: Set<UUID>) -> Bool {
+  func moves(among models: Set<UUID>) -> Bool {
     switch self {
     case .remove(let uuid), .insert(let uuid, _): models.contains(uuid)
     case .move, .add: false
