@@ -307,6 +307,31 @@ struct ConflictTests: ScriptedSuite {
     #expect(handle.state == .accepted && items.isEmpty && canvas.name == "mine")
   }
 
+  @Test("A retry of an atomic change set is atomic, also of one that a log has kept")
+  func atomicRetry() throws {
+    for isAtomic in [true, nil] as [Bool?] {
+      func change() {
+        canvas.name = "mine"
+        shape.x = 5
+      }
+      if isAtomic == true {
+        scope.modifyAtomically { change() }
+      } else {
+        scope.modify { change() }
+      }
+      server.reply(to: server.takeSyncs().last?.index ?? 0, no, no)
+      let kept = try items.map { try Conflict(json: try JSONValue(parsing: $0.json.text)) }
+      #expect(kept.count == 2)
+      for conflicts in [items, kept] {
+        scope.retry(conflicts)
+        let sync = server.takeSyncs().last
+        #expect(sync?.fragments.count == 2 && sync?.atomic == isAtomic)
+        server.reply(to: sync?.index ?? 0, no, no)
+      }
+      for conflict in items { scope.conflicts.discard(conflict.id) }
+    }
+  }
+
   @Test("Who retries a change that names models which were added in vain adds these again")
   func retryAddition() throws {
     let new = Shape()

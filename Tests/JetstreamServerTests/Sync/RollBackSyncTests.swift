@@ -130,6 +130,33 @@ struct RollBackSyncTests: ScriptedSuite {
     #expect(shape.x == 4 && history.canUndo && !history.canRedo)
   }
 
+  @Test("An atomic change set is undone and redone as a whole, and another one is not")
+  func atomicUndo() {
+    func decide(atomically isAtomic: Bool?) {
+      let sync = server.takeSyncs().last
+      #expect(sync?.fragments.count == 2 && sync?.atomic == isAtomic)
+      server.reply(to: sync?.index ?? 0, ok, ok)
+    }
+    func change() {
+      shape.x += 4
+      canvas.likes += 1
+    }
+    let history = UndoHistory(of: scope)
+    for isAtomic in [true, nil] as [Bool?] {
+      if isAtomic == true {
+        scope.modifyAtomically { change() }
+      } else {
+        scope.modify { change() }
+      }
+      decide(atomically: isAtomic)
+      history.undo()
+      decide(atomically: isAtomic)
+      history.redo()
+      decide(atomically: isAtomic)
+    }
+    #expect(shape.x == 8 && canvas.likes == 2)
+  }
+
   @Test("A change set whose undo was rejected comes back to its place among the others")
   func rejectedUndoAmongOthers() {
     let history = UndoHistory(of: scope)
