@@ -12,8 +12,8 @@ import Foundation
 /// Local changes are undone, and later changes of other replicas stay. A value gets its old value back if it still
 /// has the one that the change set gave it; an inserted model is removed; a removed model returns next to its old
 /// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
-/// like any other, which is observed, stored and sent. A change that the server rejects can no longer be undone; an
-/// undo or a redo that it rejects as a whole can be tried again.
+/// like any other, which is observed, stored and sent; the undo of an atomic one is atomic. A change that the server
+/// rejects can no longer be undone; an undo or a redo that it rejects as a whole can be tried again.
 ///
 /// A history that is made with the log of its scope begins with what earlier processes could undo and redo. On a server
 /// it can include the change sets of all clients, by the authors that the server knows:
@@ -190,6 +190,7 @@ public final class UndoHistory {
     // An undo of another user's change names no author: it is not that user who makes it.
     let handle = scope.modify(author: entry.isRemote ? nil : entry.author) {
       scope.modification!.handle.changeSet.purpose = purpose
+      if entry.set.isAtomic { scope.modification!.handle.changeSet.isAtomic = true }
       report = revert(entry.set)
     }
     if handle.state.isFinal, handle.changeSet.fragments.isEmpty {

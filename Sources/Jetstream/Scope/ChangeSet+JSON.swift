@@ -164,7 +164,7 @@ extension JSONObject {
   }
 
   /// Returns the Boolean value of a key; false if the key is missing or null.
-  fileprivate func optionalFlag(_ field: String) throws(FragmentError) -> Bool {
+  func optionalFlag(_ field: String) throws(FragmentError) -> Bool {
     switch self[field] {
     case nil, .null?: return false
     case .bool(let value)?: return value

@@ -64,7 +64,8 @@ extension Conflict {
       mine: change, theirs: object["theirs"], reason: reason,
       theirAuthor: try object.optionalString("theirAuthor"),
       changeSet: try object.uuid("changeSet"), author: try object.optionalString("author"),
-      message: try object.optionalString("message"))
+      message: try object.optionalString("message"),
+      isAtomic: try object.optionalFlag("atomic"))
     switch object["consequences"] {
     case nil: break
     case .array(let elements)?:
@@ -93,6 +94,7 @@ extension Conflict {
     object["changeSet"] = .string(changeSet.wireText)
     if let author { object["author"] = .string(author) }
     if let message { object["message"] = .string(message) }
+    if isAtomic { object["atomic"] = true }
     if !consequences.isEmpty { object["consequences"] = .array(consequences.map(\.json)) }
     return .object(object)
   }

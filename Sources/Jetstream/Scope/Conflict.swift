@@ -62,6 +62,8 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   /// whose addition was rejected, for instance, or the rest of an atomic change set. They have no consequences
   /// themselves.
   public internal(set) var consequences: [Conflict] = []
+  /// True if that change set was atomic; then a retry is, too.
+  var isAtomic = false
 
   /// The conflict followed by its consequences.
   package var parts: [Conflict] { consequences.isEmpty ? [self] : [self] + consequences }
@@ -79,7 +81,7 @@ public struct Conflict: Sendable, Hashable, Identifiable {
       id: id, model: fragment.uuid, className: className, property: property,
       base: base.map { renaming($0) }, mine: change, theirs: theirs.map { renaming($0) },
       reason: reason, theirAuthor: theirAuthor, changeSet: changeSet, author: author,
-      message: message)
+      message: message, isAtomic: isAtomic)
     result.consequences = consequences.map { $0.renaming(renaming) }
     return result
   }

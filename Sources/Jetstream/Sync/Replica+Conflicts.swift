@@ -118,7 +118,8 @@ extension Replica {
         value.map { .value($0) } ?? .operations(fragment.operations[name.name])
       } ?? .addition(fragment.properties),
       theirs: name.flatMap(confirmedValue), reason: lost.reason, theirAuthor: lost.theirAuthor,
-      changeSet: lost.set.id, author: lost.set.author, message: lost.set.message)
+      changeSet: lost.set.id, author: lost.set.author, message: lost.set.message,
+      isAtomic: lost.set.isAtomic)
   }
 
   /// Returns the value of a property without pending or unsealed changes; nil if its model is gone.
