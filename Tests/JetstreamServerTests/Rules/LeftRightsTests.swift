@@ -97,6 +97,28 @@ struct LeftRightsTests {
     #expect(world.canvas.likes == 0)
   }
 
+  @Test(
+    "A change set of a session that may only read by now, and then leaves or ends, is rejected",
+    arguments: [true, false], [true, false])
+  func readOnlyBeforeLeaving(isCall: Bool, ends: Bool) throws {
+    world.judgesAtOnce = false
+    let peer = peer()
+    if isCall { peer.call(number: 1) } else { peer.submit(likes(100), number: 1) }
+    for (session, name) in world.server.knownAccess(of: nil) {
+      world.server.changeAccess(session.token, name, .success(.readOnly), now: world.now)
+    }
+    if ends {
+      world.server.endSession(try #require(peer.token), now: world.now)
+    } else {
+      peer.send(peer.stamp(.scopeLeave(ScopeLeave(scopeIndex: peer.scopeIndex))))
+    }
+    if isCall {
+      #expect(throws: WireError.readOnly) { try open.requests[0].commit(Like()) }
+    }
+    while world.judge() {}
+    #expect(world.canvas.likes == 0)
+  }
+
   @Test("A call ends when the credentials of its principal expire")
   func expiry() {
     let start = Date(timeIntervalSince1970: 1_000_000)
