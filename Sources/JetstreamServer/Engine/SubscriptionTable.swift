@@ -67,8 +67,11 @@ struct SubscriptionTable {
 
   mutating func remove(_ subscription: Subscription) {
     subscriptions[subscription.index] = nil
-    access.forget(subscription.host)
-    _ = closeFetches(of: subscription.host)
+    let host = subscription.host
+    host.undecided[subscription.sender]?.left(
+      by: subscription, asReadOnly: access.isReadOnly(host))
+    access.forget(host)
+    _ = closeFetches(of: host)
   }
 
   /// Notes that a scope is taken from a session of version 2.

@@ -55,6 +55,11 @@ class UndecidedSet {
     isReadOnly = false
   }
 
+  /// Notes that a session leaves the scope. If it has sent the change set last, the rights that it has until then count.
+  func left(by subscription: Subscription, asReadOnly: Bool) {
+    if self.subscription === subscription { isReadOnly = asReadOnly }
+  }
+
   /// Notes that a subscription has change sets that wait for the decision.
   func holdsBack(_ subscription: Subscription) {
     heldBack.removeAll { !$0.isLive }
