@@ -78,6 +78,26 @@ struct ProcedureAbuseTests {
     #expect(open.requests.count == 17)
   }
 
+  @Test("A session that gives its calls up, each for another identity, begins only some")
+  func givenUp() {
+    let peer = peer(as: ann)
+    var last = 0
+    for _ in 0..<40 {
+      peer.fetch(as: UUID())
+      last = peer.call(number: 1)
+    }
+    // None comes again under the identity that the client has given up.
+    #expect(open.requests.count == 16)
+    #expect(open.requests.allSatisfy { !$0.isOpen && !$0.comesAgain })
+    #expect(peer.reply(to: last)?.outcome?.error?.denial == .notNow)
+    for request in open.requests.prefix(5) { world.server.ended(request) }
+    for _ in 0..<10 {
+      peer.fetch(as: UUID())
+      peer.call(number: 1)
+    }
+    #expect(open.requests.count == 21)
+  }
+
   @Test("Calls of a session that has not said which client it is follow each other, too")
   func noClient() throws {
     let peer = peer(as: nil)
