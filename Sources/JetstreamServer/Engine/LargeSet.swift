@@ -38,7 +38,7 @@ final class LargeSet: UndecidedSet {
     super.init(sync, checksum: checksum, submitter, subscription)
   }
 
-  override func drop() {
+  override func drop(comesAgain: Bool = true) {
     isOver = true
     judgement = nil
   }

@@ -25,5 +25,7 @@ final class RunningCall: UndecidedSet {
   /// Notes that the client's changes meet the constraints at a sequence of the scope.
   func meetsConstraints(at sequence: Int) { judgedAt = sequence }
 
-  override func drop() { request.end(isCancelled: true, comesAgain: true) }
+  override func drop(comesAgain: Bool = true) {
+    request.end(isCancelled: true, comesAgain: comesAgain)
+  }
 }

@@ -5,6 +5,7 @@ import Jetstream
 extension ServerEngine {
   /// Ends a request whose handler has returned. Without a commit, its call has failed.
   package func ended(_ request: ProcedureRequest) {
+    noteEnd(of: request)
     guard request.isOpen else { return }
     report("its handler has returned without a commit", about: request)
     fail(request, .failed(request.name))
@@ -15,6 +16,7 @@ extension ServerEngine {
   package func ended<Failure: Error & Encodable>(
     _ request: ProcedureRequest, after error: any Error, _: Failure.Type
   ) {
+    noteEnd(of: request)
     guard request.isOpen else {
       if error is CancellationError { return }
       return report("thrown behind its commit: \(error)", about: request)
@@ -32,6 +34,11 @@ extension ServerEngine {
       report("\(error)", about: request)
       fail(request, .failed(request.name))
     }
+  }
+
+  private func noteEnd(of request: ProcedureRequest) {
+    guard let call = request.call as? RunningCall else { return }
+    call.host?.undecided.noteEnded(call)
   }
 
   /// Fails the calls that take too long.

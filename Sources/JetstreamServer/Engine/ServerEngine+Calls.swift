@@ -7,7 +7,8 @@ import Jetstream
 /// what the client sends behind it waits; see ``UndecidedSets``.
 extension ServerEngine {
   /// The largest number of undecided change sets in a scope that one session has left, each under another client's identity,
-  /// and that all sessions of a user have left or ended with. A session with more begins no call.
+  /// and that all sessions of a user have left or ended with. Calls count that were dropped and whose handlers go on. A
+  /// session with more begins no call.
   private static let mostLeft = (bySession: 16, byUser: 256)
 
   /// Begins a call of a procedure, if the session may make it.
@@ -61,7 +62,9 @@ extension ServerEngine {
 
   /// Returns true if no further call is begun for a session.
   private func hasLeftTooManyCalls(_ session: SessionInfo, in host: ScopeHost) -> Bool {
-    let left = host.undecided.left { $0.isOfSameUser(as: session) }
+    let left =
+      host.undecided.left { $0.isOfSameUser(as: session) }
+      + host.undecided.dropped { $0.isOfSameUser(as: session) }
     return left.count >= Self.mostLeft.byUser
       || left.reduce(0) { $0 + $1.roughSize } >= configuration.keptLimit.bytes
       || left.count { $0.origin.token == session.token } >= Self.mostLeft.bySession
@@ -132,6 +135,8 @@ extension ServerEngine {
     _ call: RunningCall, in host: ScopeHost, _ result: ScopeOrder.Result, isCancelled: Bool
   ) {
     if host.undecided[call.sender] === call { host.undecided[call.sender] = nil }
+    // An observer of the change set may have had it dropped.
+    host.undecided.noteEnded(call)
     call.request.end(isCancelled: isCancelled)
     answer(call, result)
   }

@@ -59,7 +59,7 @@ extension ServerEngine {
       return endWithWarning(session, "too many fetches are not answered")
     }
     // Under another identity, the client sends again what was not decided under the last one.
-    if client?.id != subscription.client { dropUndecided(of: subscription) }
+    if client?.id != subscription.client { dropUndecided(of: subscription, comesAgain: false) }
     subscription.fetched(by: client)
     answer(fetch, on: subscription)
   }

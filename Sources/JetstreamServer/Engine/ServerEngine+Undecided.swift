@@ -111,17 +111,18 @@ extension ServerEngine {
   }
 
   /// Takes the change set of a session that has begun out, undecided, with what has waited behind it: its client's rights
-  /// are taken away.
+  /// are taken away, or it takes another identity.
   ///
+  /// - Parameter comesAgain: false if the client takes another identity, under which it sends all that again.
   /// - Returns: the number of the first change set that is not decided.
   @discardableResult
-  func dropUndecided(of subscription: Subscription) -> Int? {
+  func dropUndecided(of subscription: Subscription, comesAgain: Bool = true) -> Int? {
     var first = subscription.queued.first?.number
     subscription.queued = SetQueue()
     let set = subscription.host.undecided[subscription.sender]
     if let set, !set.isAwaited(besides: subscription) {
       first = set.sync.number
-      drop(set, in: subscription.host)
+      drop(set, in: subscription.host, comesAgain: comesAgain)
     }
     return first
   }
@@ -147,9 +148,10 @@ extension ServerEngine {
 
   /// Takes a change set out, undecided. What other sessions have waiting behind it goes on in the next turn: the app may be
   /// in the middle of a change.
-  func drop(_ set: UndecidedSet, in host: ScopeHost) {
+  func drop(_ set: UndecidedSet, in host: ScopeHost, comesAgain: Bool = true) {
     host.undecided[set.sender] = nil
-    set.drop()
+    host.undecided.noteDropped(set)
+    set.drop(comesAgain: comesAgain)
     for subscription in set.heldBack where subscription.isLive && !subscription.queued.isEmpty {
       release(subscription)
     }

@@ -72,7 +72,9 @@ class UndecidedSet {
   }
 
   /// Ends it undecided.
-  func drop() {}
+  ///
+  /// - Parameter comesAgain: false if its client has given up the identity under which it has sent it.
+  func drop(comesAgain: Bool = true) {}
 
   /// The state of the session by now. What a client of version 1 was told since it has sent the change set, it shows over
   /// it, so that it may have to be told again.

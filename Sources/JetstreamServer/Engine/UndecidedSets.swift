@@ -16,6 +16,8 @@ struct UndecidedSets {
   private var sets: [Sender: UndecidedSet] = [:]
   /// The large ones among them.
   private var large: [Sender: LargeSet] = [:]
+  /// The calls that were dropped and whose handlers have not ended: a handler may ignore that it is cancelled.
+  private var dropped: [ObjectIdentifier: RunningCall] = [:]
 
   subscript(sender: Sender) -> UndecidedSet? {
     get { sets[sender] }
@@ -48,9 +50,22 @@ struct UndecidedSets {
     }
   }
 
+  /// Returns the calls that were dropped and whose handlers have not ended, and of whose last session `isOrigin` is true.
+  func dropped(by isOrigin: (SessionInfo) -> Bool) -> [UndecidedSet] {
+    dropped.values.filter { isOrigin($0.origin) }
+  }
+
+  /// Notes that a change set is dropped.
+  mutating func noteDropped(_ set: UndecidedSet) {
+    if let call = set as? RunningCall { dropped[ObjectIdentifier(call)] = call }
+  }
+
+  /// Notes that the handler of a call has ended, or does not go on with the call.
+  mutating func noteEnded(_ call: RunningCall) { dropped[ObjectIdentifier(call)] = nil }
+
   /// Takes all out. They are to be dropped when this is over: that runs code of the app.
   mutating func takeAll() -> [UndecidedSet] {
-    defer { (sets, large) = ([:], [:]) }
+    defer { (sets, large, dropped) = ([:], [:], [:]) }
     return Array(sets.values)
   }
 }

@@ -39,7 +39,8 @@ public final class ProcedureRequest {
   public let changes: [SyncFragment]
 
   /// True once the request is over and the call is not decided: the client sends it again, with the same ``id``, if it gets
-  /// its rights back. What was done elsewhere for the call has to stay until then.
+  /// its rights back. What was done elsewhere for the call has to stay until then. False if the client has taken another
+  /// identity, since the call has another ``id`` then.
   public internal(set) var comesAgain = false
 
   /// The arguments; nil for a procedure that has none.
