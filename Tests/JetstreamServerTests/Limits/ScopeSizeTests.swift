@@ -120,8 +120,8 @@ struct ScopeSizeTests {
       perform: { _ in })
     try engine.host(content, history: history, isRestored: true) { _ in }
     let sync = ScopeSync(scopeIndex: 0, fragments: Self.adding(100, to: world.canvas.uuid))
-    #expect(
-      engine.limit(exceededBy: sync, of: 200, in: engine.hostedScope(content)) == .bytesPerScope)
+    let host = engine.hostedScope(content)
+    #expect(engine.limit(exceededBy: sync, of: 200, from: nil, in: host) == .bytesPerScope)
   }
 
   @Test("A scope that the app has filled before it is hosted is full")

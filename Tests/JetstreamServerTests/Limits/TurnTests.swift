@@ -13,8 +13,9 @@ struct TurnTests {
 
   init() { self.init(rules: nil) }
 
-  private init(rules: ScopeRules?) {
+  private init(rules: ScopeRules?, limits: ServerLimits = ServerLimits()) {
     var configuration = ServerEngine.Configuration()
+    configuration.limits = limits
     configuration.sliceSize = 4
     configuration.rules = { _ in rules }
     world = InMemoryWorld(configuration: configuration)
@@ -150,6 +151,48 @@ struct TurnTests {
       #expect(eve.replies(to: index)?.map { $0.error?.message } == ["Shapes stay"])
     }
     #expect(tests.world.canvas.shapes.contains(tests.box))
+  }
+
+  @Test(
+    "Models that a change set would bring back count, also if there is no room for them",
+    arguments: [ServerLimit.modelsPerScope, .bytesPerScope])
+  func refused(limit: ServerLimit) {
+    var limits = ServerLimits()
+    if limit == .modelsPerScope {
+      limits.modelsPerScope = 19
+    } else {
+      limits.bytesPerScope = 22_000
+    }
+    let tests = Self(rules: nil, limits: limits)
+    let (world, big) = (tests.world, Shape())
+    func label(_ bytes: Int) -> String { String(repeating: "x", count: bytes) }
+    big.parts = ModelArray(
+      (0..<5).map { _ in
+        let part = Shape()
+        part.label = label(2_000)
+        return part
+      })
+    world.canvas.shapes.append(big)
+    world.scope.flush()
+    let eve = RawPeer.joined(world, protocol: 2)
+    let removal = tests.send([tests.taking(.remove(big.uuid))], by: eve)
+    #expect(tests.answered(removal, of: eve) == 1 && !world.canvas.shapes.contains(big))
+    for _ in 0..<2 {
+      let shape = Shape()
+      shape.label = label(6_000)
+      world.canvas.shapes.append(shape)
+    }
+    world.scope.flush()
+    let insertion = tests.taking(.insert(big.uuid, .end))
+    let indices = tests.send([insertion, insertion, insertion], by: eve)
+    for count in 1...3 {
+      #expect(tests.answered(indices, of: eve) == count)
+      #expect(world.judge() == (count < 3))
+    }
+    for index in indices {
+      #expect(eve.replies(to: index)?.map { $0.error?.type } == ["scope-full"])
+    }
+    #expect(world.limitHits[limit] == 3 && !world.canvas.shapes.contains(big))
   }
 
   @Test("What waits is decided without the connection, and is dropped with the scope that is left")
