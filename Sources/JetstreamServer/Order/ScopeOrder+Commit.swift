@@ -70,7 +70,7 @@ extension ScopeOrder {
             replies: Self.rejectingAll(judged.replies), problems: judged.problems)
         }
         growth = submitter.room == nil ? Growth() : self.growth(by: judged.effective)
-        if let room = submitter.room, !hasRoom(for: growth.total, in: room, &effort) {
+        if let room = submitter.room, !hasRoom(for: growth, in: room, &effort) {
           let reply = FragmentReply(error: room.limit.error)
           throw RejectedChanges(
             replies: Array(repeating: reply, count: count), problems: [],

@@ -17,6 +17,8 @@ extension ScopeOrder {
     /// The size of the models that would come in: those that they add, and those that have left and that they name, with
     /// all below them.
     fileprivate(set) var arrivals = 0
+    /// The number of those that have left: all were looked at.
+    fileprivate(set) var effort = 0
 
     var total: Int { lengths.values.reduce(arrivals, +) }
 
@@ -69,6 +71,7 @@ private struct GrowthComparison {
   /// The models that come in, each counted once.
   private var arrived: Set<UUID> = []
   private var arrivals = 0
+  private var effort = 0
 
   init(of content: any HostedContent, memory: any ContentMemory) {
     (self.content, self.memory) = (content, memory)
@@ -76,7 +79,7 @@ private struct GrowthComparison {
 
   var growth: ScopeOrder.Growth {
     var growth = ScopeOrder.Growth()
-    growth.arrivals = arrivals
+    (growth.arrivals, growth.effort) = (arrivals, effort)
     for (name, sizes) in values { growth.lengths[name.uuid, default: 0] += sizes.new - sizes.old }
     for (member, isIn) in members where isIn.before != isIn.after {
       growth.lengths[member.collection.uuid, default: 0] +=
@@ -158,6 +161,7 @@ private struct GrowthComparison {
         arrived.insert(uuid).inserted
       else { continue }
       arrivals += model.additionBytes
+      effort += 1
       content.forEachChild(of: model) { open.append($0) }
     }
   }

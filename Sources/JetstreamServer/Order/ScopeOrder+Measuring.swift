@@ -32,11 +32,14 @@ extension ScopeOrder {
     hasSizeLimit ? stream.measureForRefusal(content) : 0
   }
 
-  /// Returns true if there is room for a number of bytes, after another look at a scope that seems to be full.
+  /// Returns true if there is room for the growth by a change set, after another look at a scope that seems to be full.
   ///
-  /// - Parameter effort: grows by the number of models that were read.
-  func hasRoom(for bytes: Int, in room: Room, _ effort: inout Int) -> Bool {
+  /// - Parameter effort: grows by the number of models that were looked at, if there seems to be no room: those that come in
+  ///   count with the change set that brings them.
+  func hasRoom(for growth: Growth, in room: Room, _ effort: inout Int) -> Bool {
+    let bytes = growth.total
     if bytes <= room.bytes { return true }
+    effort += growth.effort
     guard room.limit == .bytesPerScope else { return false }
     let read = measureForRefusal()
     effort += read

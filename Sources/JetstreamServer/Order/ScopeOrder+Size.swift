@@ -14,9 +14,11 @@ extension ScopeOrder {
   }
 
   /// Returns the number of models that fragments would bring in: those that they add, and those that have left and that
-  /// they name, with all below them. Cost: O(n) in the fragments and in the result, which is not counted beyond one more
-  /// than `most`.
-  func arrivals(by fragments: [SyncFragment], upTo most: Int) -> Int {
+  /// they name, with all below them. Cost: O(n) in the fragments and in `effort`. Nothing is looked at below more than `most`
+  /// models.
+  ///
+  /// - Parameter effort: grows by the number of models that were looked at below those that the fragments name.
+  func arrivals(by fragments: [SyncFragment], upTo most: Int, _ effort: inout Int) -> Int {
     let added = Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid))
     var open = fragments.flatMap { fragment in
       (fragment.kind == .add ? [fragment.uuid] : [])
@@ -28,7 +30,10 @@ extension ScopeOrder {
       guard !found.contains(uuid), content.sharedModel(uuid) == nil else { continue }
       if let model = departed(uuid) {
         found.insert(uuid)
-        content.forEachChild(of: model) { open.append($0) }
+        content.forEachChild(of: model) {
+          open.append($0)
+          effort += 1
+        }
       } else if added.contains(uuid) {
         found.insert(uuid)
       }

@@ -29,7 +29,7 @@ extension ScopeOrder {
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
     var effort = draft.effort
     let growth = submitter.room == nil ? Growth() : growth(by: effective)
-    if let room = submitter.room, !hasRoom(for: growth.total, in: room, &effort) {
+    if let room = submitter.room, !hasRoom(for: growth, in: room, &effort) {
       return reject(draft, fragments, exceeding: room.limit, effort, submitter)
     }
     var result = Result(replies: draft.replies, problems: draft.problems)
