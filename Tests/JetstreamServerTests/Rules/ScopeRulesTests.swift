@@ -403,6 +403,20 @@ struct ScopeRulesTests {
     #expect(tests.complaints.count == 1 && tests.complaints[0].contains("Failure()"))
   }
 
+  @Test("A rule that cannot decide leaves the other fragments to their own rules")
+  func undecidedBesideDecided() {
+    struct Failure: Error {}
+    var rules = ScopeRules()
+    rules.update(\Shape.x, "never") { _, _, _ in throw Failure() }
+    rules.update(\Shape.label, "never") { _, _, _ in true }
+    let tests = ScopeRulesTests(rules)
+    let replies = tests.peer("bob").submit([
+      tests.change(tests.shape, ["x": 1]), tests.change(tests.shape, ["label": "new"]),
+    ])
+    #expect(replies.map(\.error) == [.notJudged, nil])
+    #expect(tests.shape.x == 0 && tests.shape.label == "new" && tests.complaints.count == 1)
+  }
+
   @Test("A rule that reads what a schema has with another type denies")
   func otherSchema() throws {
     var rules = ScopeRules()
