@@ -5,6 +5,8 @@ import Jetstream
 struct ObjectionSearch {
   /// The errors of these fragments, by their positions in the submission.
   private(set) var errors: [Int: WireError] = [:]
+  /// The first reason for which a rule could not decide, for the operator; nil if all could.
+  private(set) var problem: String?
   private let book: RuleBook
   /// Nil as long as the scope is being read, and if each write is a difference of its own.
   private var differences: Differences?
@@ -81,9 +83,6 @@ struct ObjectionSearch {
     return true
   }
 
-  /// The reason for which a rule could not decide, for the operator.
-  var problem: String? { scope.misreading }
-
   /// Goes on with the search. Returns true once it has come to its end.
   mutating func advance(_ budget: inout WorkBudget) -> Bool {
     guard areFound || find(&budget) else { return false }
@@ -155,6 +154,11 @@ struct ObjectionSearch {
   private mutating func judge(_ difference: borrowing Difference) {
     if Self.areRejected(difference.fragments, errors, positions) { return }
     guard let error = book.objection(to: difference, asking: &question) else { return }
+    if let reason = scope.misreading {
+      // It is about this difference alone: the rules for the others may decide.
+      problem = problem ?? reason
+      scope.misreading = nil
+    }
     if case .created = difference.kind, difference.model.addition != nil {
       denied.insert(difference.model.uuid)
     }

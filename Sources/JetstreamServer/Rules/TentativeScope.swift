@@ -16,7 +16,8 @@ final class TentativeScope {
   @exclusivity(unchecked) private(set) var writtenCount = 0
   /// The fragments with properties or of classes that the scope does not know.
   @exclusivity(unchecked) private(set) var unknown: [Int] = []
-  /// The first value that was read and that is not of the type that the reader has expected; nil if there is none.
+  /// The reason why the rules for the difference that is judged cannot decide, such as the first value that was read and
+  /// that is not of the type that the reader has expected; nil if there is none.
   @exclusivity(unchecked) var misreading: String?
   private let fragments: [SyncFragment]
   /// The number of fragments that were read: first the additions, then the changes.
