@@ -342,6 +342,40 @@ struct ScopeRulesTests {
     #expect(error(star, "x", 11) == nil)
   }
 
+  @Test("The rules for a collection count where a class below gives it another name on the wire")
+  func renamedCollection() {
+    final class Comet: Shape {
+      override class var propertyOptions: [String: PropertyOptions] {
+        ["parts": .wireName("pieces")]
+      }
+    }
+    var rules = ScopeRules()
+    rules.insert(into: \Shape.parts, "no insert") { _, holder, _ in holder.label == "open" }
+    rules.remove(from: \Shape.parts, "no remove") { _, holder, _ in holder.label == "open" }
+    rules.move(in: \Shape.parts, "no move") { _, holder, _ in holder.label == "open" }
+    let tests = ScopeRulesTests(rules)
+    let (comet, first, second) = (Comet(), Shape(), Shape())
+    comet.parts = [first, second]
+    tests.world.canvas.shapes.append(comet)
+    tests.world.scope.flush()
+    let bob = tests.peer("bob")
+    func errors() -> [String?] {
+      let operations: [PropertyOperation] = [
+        .insert(tests.shape.uuid, .end), .move(first.uuid, .end), .remove(second.uuid),
+      ]
+      return operations.map { operation in
+        let fragment = SyncFragment(
+          .change, uuid: comet.uuid, className: "Comet", properties: [:],
+          operations: ["pieces": [operation]])
+        return bob.submit([fragment]).first?.error?.message
+      }
+    }
+    #expect(errors() == ["no insert", "no move", "no remove"] && comet.parts == [first, second])
+    comet.label = "open"
+    tests.world.scope.flush()
+    #expect(errors() == [nil, nil, nil] && comet.parts == [tests.shape, first])
+  }
+
   @Test("A rule sees the models around, before and after")
   func views() {
     var rules = ScopeRules()
