@@ -100,15 +100,15 @@ final class RuleBook {
 
   private func makeRules(for schema: ClassSchema) -> ClassRules {
     let result = ClassRules(schema)
-    result.create = nearest(.create, schema, nil)
-    result.delete = nearest(.delete, schema, nil)
-    let names = schema.properties.map(\.wireName)
+    let names = Set(schema.properties.map(\.wireName))
+    result.create = nearest(.create, schema, nil, names)
+    result.delete = nearest(.delete, schema, nil, names)
     for property in schema.properties {
       let name = property.wireName
       let own = ClassRules.Property()
-      own.insert = nearest(.insert, schema, name)
-      own.remove = nearest(.remove, schema, name)
-      own.move = nearest(.move, schema, name)
+      own.insert = nearest(.insert, schema, name, names)
+      own.remove = nearest(.remove, schema, name, names)
+      own.move = nearest(.move, schema, name, names)
       own.update = update(of: name, schema, names)
       result.properties.append(own)
     }
@@ -120,32 +120,44 @@ final class RuleBook {
     [schema.wireName] + schema.superclasses + [ClassSchema.root]
   }
 
+  /// Returns the rules for an operation on models, or on a collection of theirs: those of the nearest class that has some.
   private func nearest(
-    _ operation: ScopeRules.Operation, _ schema: ClassSchema, _ property: String?
+    _ operation: ScopeRules.Operation, _ schema: ClassSchema, _ property: String?,
+    _ names: Set<String>
   ) -> [ScopeRules.Rule]? {
-    chain(schema).lazy.compactMap { [rules] name in
-      rules.rules[.init(operation: operation, className: name, property: property)]
-    }.first
+    for name in chain(schema) {
+      let key = ScopeRules.Key(operation: operation, className: name, property: property)
+      if let found = rules.rules[key] { return found }
+      // Only a class below can have given the collection another name.
+      if name != schema.wireName, let lost = lost(operation, name, names) { return lost }
+    }
+    return nil
   }
 
   /// Returns the rules for an update of a property: those for it in the nearest class, or those for all of its properties.
-  ///
-  /// A class can give an inherited property another name on the wire. The rules of the class above it would not find it, and
-  /// so all of them count for each property of which no rule speaks by its name.
   private func update(
-    of property: String, _ schema: ClassSchema, _ names: [String]
+    of property: String, _ schema: ClassSchema, _ names: Set<String>
   ) -> [ScopeRules.Rule]? {
     for name in chain(schema) {
       let own = rules.rules[.init(operation: .update, className: name, property: property)]
       let general = rules.rules[.init(operation: .update, className: name, property: nil)]
-      if let found = own ?? general { return found }
-      let lost = rules.rules.filter { key, _ in
-        key.operation == .update && key.className == name
-          && key.property.map { !names.contains($0) } ?? false
-      }
-      if !lost.isEmpty { return lost.values.flatMap(\.self) }
+      if let found = own ?? general ?? lost(.update, name, names) { return found }
     }
     return nil
+  }
+
+  /// Returns the rules of a class for properties with other names than `names`; nil if there are none.
+  ///
+  /// A class can give an inherited property another name on the wire. The rules of the class above it would not find it, and
+  /// so all of them count for each property of which no rule speaks by its name.
+  private func lost(
+    _ operation: ScopeRules.Operation, _ className: String, _ names: Set<String>
+  ) -> [ScopeRules.Rule]? {
+    let found = rules.rules.filter { key, _ in
+      key.operation == operation && key.className == className
+        && key.property.map { !names.contains($0) } ?? false
+    }
+    return found.isEmpty ? nil : found.values.flatMap(\.self)
   }
 }
 
