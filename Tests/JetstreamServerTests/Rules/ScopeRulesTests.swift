@@ -23,6 +23,8 @@ private func ownerRules() -> ScopeRules {
 private final class OddCanvas: ModelObject {
   override class var wireName: String { "Canvas" }
   @Property var shapes: ModelArray<OddShape> = []
+  @Property var selected = "none"
+  @Property var named: ModelArray<OddShape> = []
 }
 
 private final class OddShape: ModelObject {
@@ -455,6 +457,29 @@ struct ScopeRulesTests {
   func otherSchema() throws {
     var rules = ScopeRules()
     rules.update(\Shape.x, "never") { session, old, _ in old.label != session.principal?.id }
+    try expectJudged(by: rules)
+  }
+
+  @Test(
+    "A rule that reads models which a schema lacks, or has as something else, denies",
+    arguments: ["parts", "hidden", "selected", "named"])
+  func otherModels(property: String) throws {
+    var rules = ScopeRules()
+    rules.update(\Shape.x, "never") { _, old, _ in
+      guard let canvas = old.root(as: Canvas.self) else { return false }
+      return switch property {
+      case "parts": old.parts.isEmpty
+      case "hidden": canvas.hidden.isEmpty
+      case "selected": canvas.selected == nil
+      default: canvas.named.isEmpty
+      }
+    }
+    try expectJudged(by: rules)
+  }
+
+  /// Expects that rules judge a change of `x` in a scope with the fixtures' schema, and cannot in one with that of another
+  /// app.
+  private func expectJudged(by rules: ScopeRules) throws {
     for (schema, isAsExpected) in [
       (ScopeSchema(of: Canvas.self), true), (ScopeSchema(of: OddCanvas.self), false),
     ] {
