@@ -54,7 +54,11 @@ public struct ModelView<Model: ModelObject> {
   public subscript<Key, Child: ModelObject>(
     dynamicMember keyPath: KeyPath<Model, ModelDictionary<Key, Child>>
   ) -> [String: ModelView<Child>] {
-    guard let property = property(Model.property(at: keyPath)) else { return [:] }
+    let declared = Model.property(at: keyPath)
+    guard let property = property(declared) else {
+      noteMisreading(of: declared)
+      return [:]
+    }
     var result: [String: ModelView<Child>] = [:]
     for (key, uuid) in model.entries(of: property, after: isAfter) {
       result[key] = scope[uuid].flatMap { $0.view(in: scope, isAfter: isAfter) }
@@ -80,13 +84,18 @@ public struct ModelView<Model: ModelObject> {
   private func models<Child: ModelObject>(
     at keyPath: PartialKeyPath<Model>
   ) -> [ModelView<Child>] {
-    guard let property = property(Model.property(at: keyPath)) else { return [] }
+    let declared = Model.property(at: keyPath)
+    guard let property = property(declared) else {
+      noteMisreading(of: declared)
+      return []
+    }
     return model.models(in: property, after: isAfter).compactMap { uuid in
       scope[uuid].flatMap { $0.view(in: scope, isAfter: isAfter) }
     }
   }
 
-  /// Returns the property as the scope's schema has it. Local properties are not in fragments, nor here.
+  /// Returns the property as the scope's schema has it; nil if that lacks it, or has it as one of another kind, such as a
+  /// reference as a text. Local properties are not in fragments, nor here.
   private func property(_ declared: ModelSchema.Property) -> PropertySchema? {
     let schema = model.schema
     // Mostly both schemas are one.
@@ -95,16 +104,24 @@ public struct ModelView<Model: ModelObject> {
     {
       return declared.data
     }
-    if let index = schema.index(ofDeclared: declared.wireName) { return schema.properties[index] }
-    return schema.properties.first { $0.wireName == declared.wireName }
+    // A dictionary is not found by its name alone.
+    let found =
+      schema.index(ofDeclared: declared.wireName).map { schema.properties[$0] }
+      ?? schema.properties.first { $0.wireName == declared.wireName }
+    return found?.kind == declared.data.kind ? found : nil
   }
 
-  /// Returns the default of a property that the scope does not have, or has with another type, and notes that: the change
-  /// set is not to be accepted on such grounds.
-  private func misread<Value: PropertyValue>(_ declared: ModelSchema.Property) -> Value {
+  /// Notes that a property was read which the scope does not have, or has with another type: the change set is not to be
+  /// accepted on such grounds.
+  private func noteMisreading(of declared: ModelSchema.Property) {
     scope.misreading =
       scope.misreading
       ?? "'\(declared.wireName)' of a \(model.schema.wireName) is not \(declared.type)"
+  }
+
+  /// Returns the default of a property that cannot be read, and notes that.
+  private func misread<Value: PropertyValue>(_ declared: ModelSchema.Property) -> Value {
+    noteMisreading(of: declared)
     guard let value = Value._decode(declared.defaultValue) else {
       preconditionFailure("\(declared.name) holds models, and a view has no value of it but views.")
     }
