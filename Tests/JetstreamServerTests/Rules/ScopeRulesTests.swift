@@ -256,13 +256,50 @@ struct ScopeRulesTests {
     ])
     host.order.policy.rules = book
     #expect(replies.map(\.error) == [nil, nil] && world.scope.unknownModel(circle) != nil)
+    let expected =
+      areAllowed ? nil : WireError.notPermitted(to: "write what the scope does not know")
     for fragment in [
+      tests.change(world.canvas, ["selected": .string(circle.wireText)]),
       tests.edit(world.canvas, "hidden", .insert(circle, .end)),
       tests.change(world.canvas, ["named/b": .string(circle.wireText)]),
     ] {
-      let denied = WireError.notPermitted(to: "write what the scope does not know")
-      #expect(bob.submit([fragment]).map(\.error) == [areAllowed ? nil : denied])
+      #expect(bob.submit([fragment]).map(\.error) == [expected])
     }
+    // So does one that a new model would hold.
+    let new = UUID()
+    let added = bob.submit([
+      tests.add(new, ["parts": tests.list(circle)]),
+      tests.edit(world.canvas, "shapes", .insert(new, .end)),
+    ])
+    #expect(added.first?.error == expected)
+  }
+
+  @Test("A model of a known class that only unknown content has held is judged when it comes in")
+  func keptOfKnownClass() {
+    var rules = ownerRules()
+    rules.allowsUnknownContent = true
+    let tests = ScopeRulesTests(rules, unknown: .keep)
+    let (world, ann, bob) = (tests.world, tests.peer("ann"), tests.peer("bob"))
+    let forged = UUID()
+    let kept = bob.submit([
+      tests.add(forged, ["label": "ann"]),
+      tests.change(world.canvas, ["extra": tests.list(forged)]),
+    ])
+    #expect(kept.map(\.error) == [nil, nil] && world.scope.unknownModel(forged) != nil)
+    let change = SyncFragment(.change, uuid: forged, className: "Shape", properties: ["x": 1])
+    #expect(bob.submit([change]).map(\.error) == [.rejected("Only its owner changes a shape")])
+    for fragment in [
+      tests.edit(world.canvas, "hidden", .insert(forged, .end)),
+      tests.change(world.canvas, ["shapes": tests.list(tests.shape.uuid, forged)]),
+      tests.change(world.canvas, ["selected": .string(forged.wireText)]),
+      tests.change(world.canvas, ["named/b": .string(forged.wireText)]),
+    ] {
+      #expect(bob.submit([fragment]).map(\.error) == [.rejected("A shape begins in your own name")])
+    }
+    #expect(world.scope.unknownModel(forged) != nil && world.canvas.shapes == [tests.shape])
+    let insertion = tests.edit(world.canvas, "shapes", .insert(forged, .end))
+    #expect(ann.submit([change, insertion]).map(\.error) == [nil, nil])
+    #expect(world.canvas.shapes.last?.uuid == forged && world.canvas.shapes.last?.x == 1)
   }
 
   @Test(
