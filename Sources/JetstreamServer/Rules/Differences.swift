@@ -120,23 +120,18 @@ struct Differences {
       if model.changesValue(at: place) { all.append(Difference(updating: model, at: place)) }
     case .reference:
       let write = model.write(at: place)
-      let old = model.isShared ? model.oldValue(of: property) : .null
-      let new = model.newValue(at: place)
-      let held = (
-        old: TentativeModel.model(in: old), new: TentativeModel.model(in: new)
-      )
-      if held.old == held.new { return }
-      if property.entryKey == nil {
-        if model.current != nil { add(.updated(property), to: model, write) }
-      } else if model.isShared {
-        if let child = child(held.old, write) { add(.removed(child, property), to: model, write) }
-        if let child = child(held.new, write) { add(.inserted(child, property), to: model, write) }
-      }
-      if model.isShared {
-        let holding = holding(of: write, by: model)
-        if let child = held.old.flatMap({ scope[$0] }) { noteLoss(of: child, holding) }
-        if let child = held.new.flatMap({ scope[$0] }) { noteGain(of: child, holding) }
-      }
+      let old = TentativeModel.model(in: model.isShared ? model.oldValue(of: property) : .null)
+      let new = TentativeModel.model(in: model.newValue(at: place))
+      if old == new { return }
+      let isEntry = property.entryKey != nil
+      if !isEntry, model.current != nil { add(.updated(property), to: model, write) }
+      if !model.isShared { return }
+      let (left, came) = (child(old, write), child(new, write))
+      if isEntry, let left { add(.removed(left, property), to: model, write) }
+      if isEntry, let came { add(.inserted(came, property), to: model, write) }
+      let holding = holding(of: write, by: model)
+      if let left { noteLoss(of: left, holding) }
+      if let came { noteGain(of: came, holding) }
     case .collection:
       // The children of a model that is not in the scope come in with it.
       if model.isShared { noteCollection(model.write(at: place), at: place, of: model) }
@@ -300,7 +295,10 @@ struct Differences {
       let own = model.addition.map { FragmentIndices($0) } ?? fragments
       arrivals.append(Difference(kind: .created, model: model, fragments: own))
       model.forEachNewChild { uuid in
-        guard let child = scope[uuid] else { return }
+        guard let child = scope[uuid] else {
+          if scope.isUnknown(uuid) { unknown += own }
+          return
+        }
         let holder = PropertyKey(uuid: model.uuid, name: "")
         child.gained.append(TentativeModel.Holding(holder: holder, fragments: own))
         arriving.append((child, own))

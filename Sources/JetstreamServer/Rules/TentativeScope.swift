@@ -60,7 +60,7 @@ final class TentativeScope {
     guard let model = self[fragments[index].uuid] ?? made(by: fragments[index]) else {
       return unknown.append(index)
     }
-    if !model.take(index, of: fragments) { unknown.append(index) }
+    if !model.take(index, of: fragments) || isKept(model) { unknown.append(index) }
   }
 
   private func made(by addition: SyncFragment) -> TentativeModel? {
@@ -81,11 +81,13 @@ final class TentativeScope {
   /// The root; nil if the scope has none.
   var root: TentativeModel? { rootUUID.flatMap { self[$0] } }
 
-  /// A model of the scope, or one that is gone or added; nil if there is none, or if its class is unknown.
+  /// A model of the scope, or one that is gone, added or kept without an object; nil if there is none, or if its class is
+  /// unknown.
   subscript(uuid: UUID) -> TentativeModel? {
     if let known = models[uuid] { return known }
     if let shared = content.sharedModel(uuid) { return note(shared, isShared: true) }
-    return (content.model(uuid) ?? memory.departed(uuid)).map { note($0, isShared: false) }
+    let hidden = content.model(uuid) ?? memory.departed(uuid) ?? kept(uuid)
+    return hidden.map { note($0, isShared: false) }
   }
 
   private func note(_ current: any HostedModel, isShared: Bool) -> TentativeModel {
@@ -95,9 +97,25 @@ final class TentativeScope {
     return model
   }
 
+  /// Returns a model of a known class to which unknown content refers, and which the scope keeps without an object; nil if
+  /// there is none.
+  private func kept(_ uuid: UUID) -> (any HostedModel)? {
+    guard hasUnknownModels, let addition = content.unknownModel(uuid),
+      let schema = content.schema(named: addition.className),
+      content.unknownModelUUIDs().contains(uuid)
+    else { return nil }
+    return KeptModel(addition, schema)
+  }
+
+  /// Returns true for a model that the scope keeps without an object, and that the change set does not add again.
+  private func isKept(_ model: TentativeModel) -> Bool {
+    hasUnknownModels && !model.isShared && model.addition == nil && model.current is KeptModel
+  }
+
   /// Returns true for a model that the scope keeps without knowing its class.
   func isUnknown(_ uuid: UUID) -> Bool {
-    hasUnknownModels && content.unknownModel(uuid) != nil
+    guard hasUnknownModels, let addition = content.unknownModel(uuid) else { return false }
+    return content.schema(named: addition.className) == nil
   }
 
   /// Returns the synced properties, and the entries of dictionaries, that hold a model now. Cost: O(n) in these, once.
