@@ -122,6 +122,32 @@ struct UnknownSubmissionTests {
     #expect(world.scope.canonicalJSON == full)
   }
 
+  @Test("What counts of unknown models is found once for all change sets that do not change it")
+  func foundOnce() {
+    let (circle, other) = (UUID(), Shape())
+    world.canvas.shapes.append(other)
+    world.scope.flush()
+    let add = SyncFragment(.add, uuid: circle, className: "Circle", properties: [:])
+    #expect(errors(add, change(shape, ["group": text(circle)])) == [nil, nil])
+    let known = world.scope.unknownModelUUIDs()
+    #expect(known == [circle])
+    let changes = [change(world.canvas, ["name": "x"]), change(other, ["rotation": 90])]
+    for change in changes { #expect(errors(change) == [nil]) }
+    // It is the same set, and no equal one that was made of all unknown values again.
+    let now = world.scope.unknownModelUUIDs()
+    #expect(unsafeBitCast(now, to: UInt.self) == unsafeBitCast(known, to: UInt.self))
+    #expect(errors(change(shape, ["group": .null])) == [nil])
+    #expect(world.scope.unknownModelUUIDs().isEmpty)
+    #expect(errors(change(shape, ["group": [text(circle), text(other.uuid)]])) == [nil])
+    #expect(world.scope.unknownModelUUIDs() == [circle])
+    world.canvas.shapes = [shape]
+    world.scope.flush()
+    #expect(world.scope.unknownModelUUIDs() == [circle, other.uuid])
+    world.canvas.shapes = []
+    world.scope.flush()
+    #expect(world.scope.unknownModelUUIDs().isEmpty)
+  }
+
   @Test("A chain of unknown models as long as it may be is taken without recursion")
   func longChain() {
     let uuids = (0..<20_000).map { _ in UUID() }
