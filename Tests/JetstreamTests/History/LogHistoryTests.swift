@@ -212,6 +212,38 @@ import Testing
     #expect(again.canonicalJSON == scope.canonicalJSON)
   }
 
+  @Test("A log that was marked before its first use by a client is read as the log of a client")
+  func markBeforeClient() async throws {
+    let folder = try TemporaryDirectory()
+    let log = try FragmentLog(folder.path)
+    try await log.mark("start", date: nil)
+    let (mine, rejected) = (
+      ChangeSet(fragments: [change(to: "mine")], undo: [change(to: "")], author: "Ada"),
+      ChangeSet(fragments: [change(to: "rejected")], undo: [change(to: "mine")])
+    )
+    let decided = ReplicaRecord.Decided(
+      number: 2, replies: [FragmentReply(error: .rejected("no"))])
+    let records: [ReplicaRecord] = [
+      .named(client: UUID(), root: root.uuid), .made(number: 1, mine), .made(number: 2, rejected),
+      .decided(decided),
+    ]
+    try log.records.append(records.map(\.content))
+    try await log.sync()
+    let reader = log.reader
+    let then = Scope(name: "Then", root: Node(), ticker: .manual())
+    func label() -> String? { (then.root as? Node)?.label }
+    try reader.restore(into: then)
+    #expect(label() == "mine" && then.root?.uuid == root.uuid)
+    #expect(try UndoHistory(of: then, log: reader).undoStack.map(\.id) == [mine.id])
+    #expect(try reader.writes(to: "label", of: root.uuid).map(\.author) == ["Ada"])
+    #expect(try reader.rows(at: 3)[root.uuid]?.properties["label"] == "mine")
+    // The revision names the state in front of the first change.
+    let start = try #require(try reader.revisions().first)
+    try reader.restore(into: then, at: start.sequence)
+    #expect(label() == "")
+    #expect(try reader.rows(at: start.sequence)[root.uuid] == nil)
+  }
+
   @Test("A revision outlives the history that it was in; a wrong one says what is wrong")
   func oldRevisions() async throws {
     let folder = try TemporaryDirectory()
