@@ -13,7 +13,9 @@ extension LogReader {
         .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
       try scope.applyFullState([empty], rootUUID: root.uuid)
     }
-    guard let (history, end) = try ClientLog.history(in: self, upTo: last ?? .max) else {
+    let (history, end) = try ClientLog.history(in: self, upTo: last ?? .max)
+    result.sequence = end
+    guard let history else {
       guard last != nil else { return result }
       // Throws an error if the beginning of the log is not kept.
       var beginning = try read(from: 1)
@@ -23,7 +25,6 @@ extension LogReader {
       }
       return result
     }
-    result.sequence = end
     result.changeSetCount = history.records.count { if case .made = $0 { true } else { false } }
     let replica = Replica(
       scope: scope, params: .object([:]), clientID: history.client, ownWrites: 0)
@@ -47,9 +48,10 @@ extension LogReader {
     var roots: Set<UUID> = []
     var pending: [Int: (sequence: Int, changeSet: ChangeSet)] = [:]
     let first = try firstSequence() ?? 1
-    if first > 1, let start = try ClientLog.history(in: self, upTo: first - 1) {
-      roots.insert(start.history.base?.root ?? start.history.root)
-      for entry in start.history.pending { pending[entry.number] = (start.last, entry.set) }
+    if first > 1 {
+      let (start, last) = try ClientLog.history(in: self, upTo: first - 1)
+      if let start { roots.insert(start.base?.root ?? start.root) }
+      for entry in start?.pending ?? [] { pending[entry.number] = (last, entry.set) }
     }
     func add(_ confirmed: ReplicaRecord, at sequence: Int) {
       guard case .confirmed(let fragments, _, let origin) = confirmed else { return }

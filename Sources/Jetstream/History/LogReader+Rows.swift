@@ -49,9 +49,7 @@ extension LogReader {
   }
 
   private func clientRows(upTo end: Int) throws(LogError) -> (FragmentRows, last: Int) {
-    guard let (history, last) = try ClientLog.history(in: self, upTo: end) else {
-      return (FragmentRows(), 0)
-    }
-    return (ClientRows(history).visible, last)
+    let (history, last) = try ClientLog.history(in: self, upTo: end)
+    return (history.map { ClientRows($0).visible } ?? FragmentRows(), last)
   }
 }

@@ -60,12 +60,16 @@ extension LogReader {
   func isOfClient() throws(LogError) -> Bool {
     if let snapshot = try snapshot() { return snapshot.isOfClient }
     var cursor = try read()
-    return try cursor.next()?.kind == .replica
+    // The log may have been marked before its first use.
+    while let record = try cursor.next() {
+      if record.kind != .revision { return record.kind == .replica }
+    }
+    return false
   }
 }
 
 extension LogKind {
-  /// The first record of a client's log: who numbers its change sets.
+  /// The first record of a client's log, but for revisions: who numbers its change sets.
   static let replica = LogKind("replica")
   /// In the state of a client's log: the client's identity and the position in the server's order.
   static let place = LogKind("place")

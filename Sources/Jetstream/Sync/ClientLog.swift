@@ -115,13 +115,14 @@ package struct ClientLog: Sendable {
   ///   or ``LogError/unreadable(sequence:problem:)`` with the sequence of the record that is not valid.
   package func history() throws(LogError) -> ReplicaHistory? {
     try records.writeAll()
-    return try Self.history(in: LogReader(records.directory))?.history
+    return try Self.history(in: LogReader(records.directory)).history
   }
 
-  /// Reads the log up to the record `end`. Also returns the sequence of the last record read.
+  /// Reads the log up to the record `end`. The history is nil if no client has used the log until then. Also returns the
+  /// sequence of the last record read.
   static func history(
     in reader: LogReader, upTo end: Int = .max
-  ) throws(LogError) -> (history: ReplicaHistory, last: Int)? {
+  ) throws(LogError) -> (history: ReplicaHistory?, last: Int) {
     var history: ReplicaHistory?
     var last = 0
     if let snapshot = try reader.snapshot(upTo: end) {
@@ -142,7 +143,7 @@ package struct ClientLog: Sendable {
       }
       history?.records.append(record)
     }
-    return history.map { ($0, last) }
+    return (history, last)
   }
 
   /// Decodes a line of the log; nil if it is not a replica's record.
