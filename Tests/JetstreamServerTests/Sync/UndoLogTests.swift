@@ -260,6 +260,39 @@ struct UndoClientLogTests {
     #expect((then.root as? Canvas)?.name == nil)
   }
 
+  @Test(
+    "Of initial content, the log tells the writes for which the server's first state had no content",
+    arguments: [false, true])
+  func writesOfInitialContent(isNamed: Bool) async throws {
+    let (mine, theirs) = (UUID(), UUID())
+    func shape(_ uuid: UUID) -> SyncFragment {
+      SyncFragment(.add, uuid: uuid, className: "Shape", properties: ["x": 1])
+    }
+    var made = set("Untitled", 0)
+    made.procedure = InitialContent.procedure
+    var change = made.fragments[0]
+    change.operations["shapes"] = [.insert(mine, .end)]
+    made = made.with([shape(mine), change], undo: made.undo)
+    var state = base(1)
+    let theirShapes: JSONValue = isNamed ? [] : [.string(theirs.wireText)]
+    state.fragments[0].properties = ["name": isNamed ? "Theirs" : .null, "shapes": theirShapes]
+    if !isNamed { state.fragments.append(shape(theirs)) }
+    try await append(
+      .named(client: client, root: roots[0]), .made(number: 1, made), .base(state))
+    let reader = try LogReader(directory.path)
+    // The server answers the fragments that the client has sent: the rest of the change set.
+    let replies = Array(repeating: FragmentReply(), count: isNamed ? 2 : 1)
+    for isDecided in [false, true] {
+      if isDecided { try await append(.decided(.init(number: 1, replies: replies))) }
+      for root in roots[0...1] {
+        #expect(try reader.writes(to: "name", of: root).count == (isNamed ? 0 : 1))
+        #expect(try reader.writes(to: "shapes", of: root).count == (isNamed ? 1 : 0))
+      }
+      #expect(try reader.writes(to: "x", of: mine).count == (isNamed ? 1 : 0))
+    }
+    try await log.records.close()
+  }
+
   @Test("Change sets name the root as it is called now, whatever it was called")
   func renamedTwice() async throws {
     try await append(
