@@ -101,29 +101,14 @@ struct ClientRows {
       for at in pending.indices { pending[at].set = renaming(pending[at].set) }
       confirmed.renameRoot(to: base.root)
     }
-    if !hasBase, let root = base.fragments.first { dropInitialContent(where: root) }
+    if !hasBase, let root = base.fragments.first,
+      let at = pending.firstIndex(where: { $0.set.isInitialContent })
+    {
+      pending[at].set = pending[at].set.initialContent(besides: root, root: root.uuid)
+    }
     isOfValues = base.position == nil
     hasBase = true
     confirmed.replace(with: base.fragments, keepsUnreachable: keepsUnreachable)
-  }
-
-  /// The server's first state has come: of pending initial content stays what that state has no content for. The change
-  /// set itself tells what it departs from, which are the default values.
-  private mutating func dropInitialContent(where state: SyncFragment) {
-    guard let at = pending.firstIndex(where: { $0.set.isInitialContent }) else { return }
-    let set = pending[at].set
-    let defaults = set.undo.first { $0.kind == .change && $0.uuid == state.uuid }?.properties
-    let part = InitialContent(
-      of: set.fragments, root: state.uuid, naming: { $0.forEachHeldUUID($1) },
-      hasContent: { key in
-        if let dictionary = EntryName.dictionary(ofWhatMayBe: key) {
-          return state.properties.contains { EntryName.isEntry($0.key, of: dictionary) }
-        }
-        guard let value = state.properties[key] else { return false }
-        return defaults?[key].map { !$0.isWritten(as: value) } ?? ![.array([]), .integer(0)]
-          .contains(value)
-      })
-    pending[at].set = set.with(part.fragments, undo: set.undo)
   }
 
   // MARK: What is pending
@@ -174,5 +159,28 @@ struct ClientRows {
     for (key, value) in theirs where addition.properties[key] == nil {
       addition.properties[key] = value
     }
+  }
+}
+
+extension ChangeSet {
+  /// Returns the part of pending initial content for which the server's first state has no content: the client sends no
+  /// more than that. The change set itself tells what it departs from, which are the default values.
+  ///
+  /// - Parameters:
+  ///   - state: the root in the server's first state.
+  ///   - root: the UUID by which the change set names the root.
+  func initialContent(besides state: SyncFragment, root: UUID) -> ChangeSet {
+    let defaults = undo.first { $0.kind == .change && $0.uuid == root }?.properties
+    let part = InitialContent(
+      of: fragments, root: root, naming: { $0.forEachHeldUUID($1) },
+      hasContent: { key in
+        if let dictionary = EntryName.dictionary(ofWhatMayBe: key) {
+          return state.properties.contains { EntryName.isEntry($0.key, of: dictionary) }
+        }
+        guard let value = state.properties[key] else { return false }
+        return defaults?[key].map { !$0.isWritten(as: value) } ?? ![.array([]), .integer(0)]
+          .contains(value)
+      })
+    return with(part.fragments, undo: undo)
   }
 }

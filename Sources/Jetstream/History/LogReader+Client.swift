@@ -47,10 +47,14 @@ extension LogReader {
     var result: [(sequence: Int, changeSet: ChangeSet)] = []
     var roots: Set<UUID> = []
     var pending: [Int: (sequence: Int, changeSet: ChangeSet)] = [:]
+    // The root's UUID until the server's first state.
+    var ownRoot: UUID?
+    var hasBase = false
     let first = try firstSequence() ?? 1
     if first > 1 {
       let (start, last) = try ClientLog.history(in: self, upTo: first - 1)
       if let start { roots.insert(start.base?.root ?? start.root) }
+      hasBase = start?.base != nil
       for entry in start?.pending ?? [] { pending[entry.number] = (last, entry.set) }
     }
     func add(_ confirmed: ReplicaRecord, at sequence: Int) {
@@ -71,8 +75,18 @@ extension LogReader {
         guard let set = pending.removeValue(forKey: decided.number)?.changeSet else { continue }
         let accepted = decided.effective ?? decided.fragments(of: set, accepted: true)
         result.append((line.sequence, set.with(accepted, undo: [])))
-      case .named(_, let root): roots.insert(root)
-      case .base(let base): roots.insert(base.root)
+      case .named(_, let root):
+        roots.insert(root)
+        if !hasBase { ownRoot = root }
+      case .base(let base):
+        roots.insert(base.root)
+        if !hasBase, let ownRoot, let state = base.fragments.first {
+          for (number, entry) in pending where entry.changeSet.isInitialContent {
+            let rest = entry.changeSet.initialContent(besides: state, root: ownRoot)
+            pending[number] = (entry.sequence, rest)
+          }
+        }
+        hasBase = true
       case .known, .forgotten, .discarded, nil: break
       }
     }
