@@ -306,6 +306,61 @@ struct LeaveTests {
     #expect(client.scope.conflicts.isEmpty && client.engine.pendingCount == 0)
   }
 
+  @Test(
+    "A change set of a log without a state counts once, however often its scope is fetched again",
+    arguments: [1, 2])
+  func againWithoutState(version: Int) throws {
+    var configuration = ServerEngine.Configuration()
+    configuration.highestVersion = version
+    let world = InMemoryWorld(configuration: configuration)
+    let client = world.addClient()
+    var records: [ReplicaRecord] = []
+    func fetch(_ history: ReplicaHistory?) throws -> Replica {
+      let replica = try client.engine.fetch(
+        client.scope, params: [:], history: history, now: world.now,
+        store: { records.append($0) }, completion: { _ in })
+      return try #require(replica)
+    }
+    var replica = try fetch(nil)
+    let shape = Shape()
+    client.canvas.shapes.append(shape)
+    client.canvas.likes += 1
+    client.scope.flush()
+    guard case .named(let name, let root)? = records.first else {
+      Issue.record("The log does not begin with a name: \(records)")
+      return
+    }
+    for _ in 0..<2 {
+      _ = client.engine.leave(client.scope, now: world.now)
+      replica = try fetch(ReplicaHistory(client: name, root: root, records: records))
+      #expect(client.canvas.likes == 1 && client.engine.pendingCount == 1)
+      #expect(client.canvas.shapes.count == 1 && client.canvas.shapes.first === shape)
+    }
+    replica.stored(records.count)
+    client.engine.connect(params: [:], now: world.now)
+    world.settle()
+    #expect(world.canvas.likes == 1 && world.canvas.shapes.count == 1)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("Content that no change set has stays when a log without change sets is used again")
+  func contentWithoutState() throws {
+    let client = world.addClient()
+    var records: [ReplicaRecord] = []
+    client.canvas.name = "mine"
+    for _ in 0..<2 {
+      let history = records.first.flatMap { record -> ReplicaHistory? in
+        guard case .named(let name, let root) = record else { return nil }
+        return ReplicaHistory(client: name, root: root, records: records)
+      }
+      try client.engine.fetch(
+        client.scope, params: [:], history: history, now: world.now,
+        store: { records.append($0) }, completion: { _ in })
+      #expect(client.canvas.name == "mine" && client.engine.pendingCount == 0)
+      _ = client.engine.leave(client.scope, now: world.now)
+    }
+  }
+
   @Test("Leaving before there was ever a session connects nobody")
   func beforeTheSession() throws {
     let client = world.addClient()
