@@ -6,13 +6,6 @@ extension LogReader {
   /// in front.
   func replayClient(into scope: Scope, upTo last: Int?) throws(LogError) -> LogRestoration {
     var result = LogRestoration()
-    // A log that has never received a state begins with the default values.
-    func setToDefaults() throws(ScopeError) {
-      guard let root = scope.root else { return }
-      let empty = SyncFragment(
-        .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
-      try scope.applyFullState([empty], rootUUID: root.uuid)
-    }
     let (history, end) = try ClientLog.history(in: self, upTo: last ?? .max)
     result.sequence = end
     guard let history else {
@@ -20,7 +13,7 @@ extension LogReader {
       // Throws an error if the beginning of the log is not kept.
       var beginning = try read(from: 1)
       _ = try beginning.next()
-      do throws(ScopeError) { try setToDefaults() } catch {
+      do throws(ScopeError) { try scope.setToDefaults() } catch {
         throw .unreadable(sequence: 0, problem: "\(error)")
       }
       return result
@@ -30,7 +23,8 @@ extension LogReader {
       scope: scope, params: .object([:]), clientID: history.client, ownWrites: 0)
     defer { replica.end("the past of a scope is not synced") }
     do throws(ScopeError) {
-      try setToDefaults()
+      // A log that has never received a state begins with the default values.
+      try scope.setToDefaults()
       try replica.restore(history)
     } catch {
       throw .unreadable(sequence: end, problem: "\(error)")

@@ -82,6 +82,16 @@ extension Scope {
       state: fragments, count: fragments.count, rootUUID: rootUUID, alsoKnown: { _ in nil })
   }
 
+  /// Replaces the content of the scope by a root with default values. Does nothing without a root.
+  ///
+  /// - Throws: as ``applyFullState(_:rootUUID:)`` does.
+  func setToDefaults() throws(ScopeError) {
+    guard let root else { return }
+    let empty = SyncFragment(
+      .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
+    try applyFullState([empty], rootUUID: root.uuid)
+  }
+
   /// Replaces the content of the scope by a full state that meets ``checkFullState(_:rootUUID:)``: the first `count`
   /// fragments. The others are changes of models that the state does not have.
   func write(

@@ -14,7 +14,8 @@ extension Client {
   /// Reads the log before it returns, and waits for nothing else: the scope can be used at once, whatever the server
   /// says. If the log has a state, the scope gets that state with all pending change sets, and catches up once there is
   /// a connection. Otherwise the server's state replaces the scope's content when it arrives; changes made until then,
-  /// also before ``connect(params:)``, stay pending on top of it.
+  /// also before ``connect(params:)``, stay pending on top of it. If the log has such changes from an earlier fetch, they
+  /// take the place of the scope's content until that state arrives, in front of the default values of the root.
   ///
   /// An app can give a scope content of its own when it is synced for the first time:
   ///

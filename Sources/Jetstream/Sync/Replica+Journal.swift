@@ -149,6 +149,9 @@ extension Replica {
       finishBatch()
     } else {
       take(history.client, root: history.root)
+      // The scope may show these change sets already, if it was synced before: made again, they would count twice. A state
+      // among the records replaces what they are made on.
+      if last > 0, !history.hasState { try scope.setToDefaults() }
     }
     if !history.departed.isEmpty {
       let models = scope.makeDeparted(history.departed) { [self] in graveyard.find($0) }

@@ -69,6 +69,11 @@ package struct ReplicaHistory: Sendable, Hashable {
   /// The records after the base, in order.
   package var records: [ReplicaRecord] = []
 
+  /// True if the server has sent a state.
+  var hasState: Bool {
+    base != nil || records.contains { if case .base = $0 { true } else { false } }
+  }
+
   /// A change set that is not confirmed.
   package struct Undecided: Sendable, Hashable {
     package var number: Int
