@@ -361,6 +361,38 @@ struct UndoClientLogTests {
     await server.stop()
   }
 
+  @Test("A change by the author of a log drops what the same author could redo before a restart")
+  func authorOfLog() async throws {
+    let directory = try TemporaryDirectory()
+    func open() async throws -> (Scope, FragmentLog) {
+      let scope = Scope(name: "Canvas", root: Canvas())
+      let log = try FragmentLog(directory.path)
+      try await log.restore(into: scope)
+      log.record(scope, author: "Ada") { Issue.record("\($0)") }
+      return (scope, log)
+    }
+    let (scope, log) = try await open()
+    let history = UndoHistory(of: scope)
+    let own = try canvas(scope)
+    scope.modify { own.shapes.append(Shape()) }
+    history.undo()
+    scope.modify(author: "Grace") { own.name = "hers" }
+    #expect(history.undo(by: "Grace") != nil)
+    #expect(history.redoStack.map(\.author) == ["Ada", "Grace"])
+    try await log.close()
+
+    let (restored, secondLog) = try await open()
+    let rest = try UndoHistory(of: restored, log: secondLog.reader)
+    let canvas = try canvas(restored)
+    #expect(rest.redoStack.map(\.author) == ["Ada", "Grace"])
+    canvas.likes += 1
+    restored.flush()
+    #expect(rest.redoStack.map(\.author) == ["Grace"] && rest.redo(by: "Ada") == nil)
+    #expect(rest.undo(by: "Ada") != nil && canvas.likes == 0)
+    #expect(rest.redo(by: "Ada") != nil && canvas.likes == 1 && canvas.shapes.isEmpty)
+    try await secondLog.close()
+  }
+
   @Test("A server takes back all that one person has done, also after a restart, and no more")
   func byAuthor() async throws {
     let directory = try TemporaryDirectory()
