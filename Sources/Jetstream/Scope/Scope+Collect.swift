@@ -210,7 +210,8 @@ extension Scope {
     interval.entered.clear()
     if heldBack.isEmpty { interval.changed.clear() } else { interval.changed = heldBack }
     if fragments.isEmpty { return nil }
-    let set = ChangeSet(fragments, undo: undo, like: handle?.changeSet)
+    var set = ChangeSet(fragments, undo: undo, like: handle?.changeSet)
+    if let author = sealed.defaultAuthor?.name { set.author = set.author ?? author }
     handle?.changeSet = set
     return SealedChanges(set: set, outcomes: outcomes, handle: handle)
   }
