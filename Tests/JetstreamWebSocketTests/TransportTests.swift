@@ -89,6 +89,22 @@ private final class Listener: TransportHandler {
     _ = await peer.readToEnd()
   }
 
+  @Test func oneFrameIsQueuedHoweverLarge() async throws {
+    let closed = Reports(of: Bool.self)
+    let (transport, peer) = try await pair(closed)
+    let small = EncodedFrame(head: [1], payload: [])
+    // Of which the kernel takes the smaller part while the peer reads nothing.
+    let large = EncodedFrame(head: [2], payload: [UInt8](repeating: 0, count: 32 << 20))
+    #expect(transport.enqueue(small, upTo: 1000))
+    #expect(transport.enqueue(large, upTo: 1000))
+    #expect(transport.enqueue(small, upTo: 1000))
+    #expect(!transport.enqueue(large, upTo: 1000))
+    #expect(transport.bufferedBytes <= large.count + 1000)
+    transport.close(within: .seconds(60))
+    #expect(await peer.readToEnd().count == large.count + 2)
+    #expect(try await closed.next())
+  }
+
   @Test func theEndIsReportedOnce() async throws {
     let closed = Reports(of: Bool.self)
     let (transport, peer) = try await pair(closed)

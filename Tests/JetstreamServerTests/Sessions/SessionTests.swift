@@ -226,6 +226,21 @@ struct SessionTests {
     #expect(peer.close?.code == 4097 && world.server.sessionCount == 0)
   }
 
+  @Test("A state that is larger by itself than what may wait is sent")
+  func stateAboveKeptLimit() throws {
+    var configuration = ServerEngine.Configuration()
+    configuration.keptLimit.bytes = 1_000
+    let world = InMemoryWorld(configuration: configuration)
+    world.canvas.name = String(repeating: "x", count: 2_000)
+    world.scope.flush()
+    let peer = RawPeer.joined(world, protocol: 2)
+    try #require(peer.close == nil && world.server.sessionCount == 1)
+    let states = peer.messages.filter { if case .scopeState = $0 { true } else { false } }
+    #expect(states.count == 1)
+    peer.acknowledge()
+    #expect(world.server.sessions.values.allSatisfy { $0.channel.keptBytes == 0 })
+  }
+
   @Test("Names choose scopes, an unknown one is denied with the application's reason")
   func scopes() {
     let world = InMemoryWorld()

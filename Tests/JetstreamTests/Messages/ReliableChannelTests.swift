@@ -233,10 +233,17 @@ struct ReliableChannelTests {
     let text = String(repeating: "x", count: 1_000)
     let large = Message.scopeFetch(ScopeFetch(name: "Canvas", params: ["text": .string(text)]))
     var channel = ReliableChannel(side: .server, limit: .init(bytes: 500))
+    _ = channel.stamp(sync)
     _ = channel.stamp(large)
     #expect(channel.keptBytes > 1_000)
     #expect(!channel.isOverflowing)
     _ = channel.stamp(sync)
+    #expect(!channel.isOverflowing)
+    _ = channel.stamp(large)
+    #expect(channel.isOverflowing)
+    channel.acknowledge(upTo: 2)
+    #expect(!channel.isOverflowing)
+    for _ in 0..<10 { _ = channel.stamp(sync) }
     #expect(channel.isOverflowing)
   }
 }
