@@ -27,6 +27,7 @@ final class SocketTransport: Sendable {
     var outbound = OutboundQueue()
     /// The number of bytes that the loop has taken out of the queue and is writing.
     var taken = 0
+    var room = OutboundRoom()
     /// True while a flush is scheduled, goes on, or waits for the socket to take more.
     var isFlushing = false
     /// True while the socket takes no more, or is being connected.
@@ -43,9 +44,9 @@ final class SocketTransport: Sendable {
     /// True if nothing more goes out.
     var refusesBytes: Bool { isClosed || isWriteBroken || shouldClose || shouldFinishWriting }
 
-    /// Returns true if a frame may wait beside what waits already.
-    func hasRoom(for frame: EncodedFrame, upTo limit: Int) -> Bool {
-      outbound.count + taken <= limit - frame.count
+    /// Returns true if a frame may wait beside what waits already; the caller queues it then.
+    mutating func admits(_ frame: EncodedFrame, upTo limit: Int) -> Bool {
+      room.admits(frame.count, beside: outbound.count + taken, upTo: limit)
     }
 
     /// The events for which the loop has to watch the descriptor.
@@ -163,14 +164,14 @@ final class SocketTransport: Sendable {
 
   /// Queues bytes and has them written soon, together with whatever else is queued by then.
   ///
-  /// - Parameter limit: the number of bytes that may wait to be written, these included.
+  /// - Parameter limit: the number of bytes that may wait to be written, these included, beside one frame that is larger.
   /// - Returns: false if that would be exceeded; nothing was queued then.
   @discardableResult
   func enqueue(_ frame: EncodedFrame, upTo limit: Int = .max) -> Bool {
     var hasRoom = true
     scheduleFlush { state in
       if state.refusesBytes { return }
-      hasRoom = state.hasRoom(for: frame, upTo: limit)
+      hasRoom = state.admits(frame, upTo: limit)
       if hasRoom { state.outbound.append(frame) }
     }
     return hasRoom
@@ -185,7 +186,7 @@ final class SocketTransport: Sendable {
     var hasRoom = true
     let isFirst = state.withLock { state in
       if state.refusesBytes { return false }
-      hasRoom = state.hasRoom(for: frame, upTo: limit)
+      hasRoom = state.admits(frame, upTo: limit)
       guard hasRoom else { return false }
       let written = state.isFlushing ? 0 : Platform.send(descriptor, frame.head)
       if written == frame.count { return false }

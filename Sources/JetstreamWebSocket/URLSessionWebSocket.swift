@@ -11,6 +11,7 @@ public final class URLSessionWebSocket: WebSocketChannel {
     var status: WebSocketCloseStatus?
     var isClosing = false
     var buffered = 0
+    var room = OutboundRoom()
     var closeWaiters: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -100,7 +101,8 @@ public final class URLSessionWebSocket: WebSocketChannel {
     let count = message.bytes.count
     let error: WebSocketError? = state.withLock { state in
       guard !state.isClosing, state.status == nil else { return .closed }
-      guard state.buffered + count <= configuration.maximumOutboundBytes else {
+      let limit = configuration.maximumOutboundBytes
+      guard state.room.admits(count, beside: state.buffered, upTo: limit) else {
         return .outboundQueueFull
       }
       state.buffered += count

@@ -23,8 +23,8 @@ public struct WebSocketConfiguration: Sendable {
   /// top.
   public var maximumInboundMessages: Int
 
-  /// The largest number of bytes that may wait to be sent, headers included. A message larger than this can never be
-  /// sent.
+  /// The largest number of bytes that may wait to be sent, headers included. One message that is larger than this by
+  /// itself may always wait, and does not count.
   public var maximumOutboundBytes: Int
 
   /// The treatment of a peer that reads more slowly than this side sends.

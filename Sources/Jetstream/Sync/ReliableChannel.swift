@@ -74,15 +74,22 @@ package struct ReliableChannel: Sendable {
   /// The messages that the peer has not acknowledged, in the order of their indexes.
   package var kept: [Message] { unacknowledged.map(\.message) }
 
-  /// True if more is kept than the limit allows; one message always may be. The session of such a peer should be
-  /// ended: it never acknowledges, or has been away for too long.
+  /// True if more is kept than the limit allows; see ``exceeds(_:)``. The session of such a peer should be ended: it
+  /// never acknowledges, or has been away for too long.
   package var isOverflowing: Bool {
     exceeds(limit)
   }
 
-  /// Returns true if more is kept than `limit` allows; one message always may be.
+  /// Returns true if more is kept than `limit` allows. One message always may be, and one that has more bytes than the
+  /// limit by itself does not count: no peer could otherwise be sent it together with others.
+  ///
+  /// Cost: O(1); linear in the number of kept messages while they have more bytes than the limit.
   package func exceeds(_ limit: Limit) -> Bool {
-    unacknowledged.count > 1 && (unacknowledged.count > limit.messages || keptBytes > limit.bytes)
+    guard unacknowledged.count > 1 else { return false }
+    if unacknowledged.count > limit.messages { return true }
+    guard keptBytes > limit.bytes else { return false }
+    let largest = unacknowledged.reduce(0) { max($0, $1.size) }
+    return largest <= limit.bytes || keptBytes - largest > limit.bytes
   }
 
   /// True if less than half of what the limit allows is kept. If not, a sender that can wait should wait.
