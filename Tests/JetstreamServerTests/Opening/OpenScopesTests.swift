@@ -255,6 +255,45 @@ struct OpenScopesTests {
     #expect(world.take(1) == ["granted", "granted"])
   }
 
+  @Test("A scope counts as used for as long as a session has it, not only when it is fetched")
+  func roomAfterLongUse() {
+    world.connect(1)
+    for name in ["A", "B"] {
+      world.fetch(name, on: 1)
+      _ = world.open(name)
+      world.pass(.milliseconds(10))
+    }
+    world.send(.scopeLeave(ScopeLeave(scopeIndex: 1)), on: 1)
+    world.pass(.seconds(5))
+    world.send(.scopeLeave(ScopeLeave(scopeIndex: 0)), on: 1)
+    _ = world.takeSteps()
+    world.fetch("C", on: 1)
+    #expect(world.takeSteps() == ["close B"])
+  }
+
+  @Test("A scope that was used since idle ones were searched for is not closed for that search")
+  func roomAfterUse() {
+    world.connect(1)
+    for name in ["A", "B"] {
+      world.fetch(name, on: 1)
+      _ = world.open(name)
+      world.pass(.milliseconds(10))
+    }
+    for index in [0, 1] { world.send(.scopeLeave(ScopeLeave(scopeIndex: index)), on: 1) }
+    world.fetch("C", on: 1)
+    world.close("A")
+    _ = world.open("C")
+    world.send(.scopeLeave(ScopeLeave(scopeIndex: 2)), on: 1)
+    world.pass(.milliseconds(10))
+    world.fetch("B", on: 1)
+    #expect(world.take(1) == ["granted", "granted", "granted", "granted"])
+    world.send(.scopeLeave(ScopeLeave(scopeIndex: 1)), on: 1)
+    world.pass(.milliseconds(200))
+    _ = world.takeSteps()
+    world.fetch("D", on: 1)
+    #expect(world.takeSteps() == ["close C"])
+  }
+
   @Test(
     "When all open scopes are in use, another one is refused for now, and opened once one is idle")
   func full() {
