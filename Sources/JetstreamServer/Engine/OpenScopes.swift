@@ -45,7 +45,7 @@ package struct OpenScopes {
     var schema: JSONValue?
     /// The time of the last fetch.
     var usedAt: Duration
-    /// The time since which the scope is idle; nil while it is not open or in use.
+    /// The time at which the scope was found idle; nil if it was used since, and while it is not open.
     var idleSince: Duration?
   }
 
@@ -53,11 +53,12 @@ package struct OpenScopes {
   private var entries: [String: Entry] = [:]
   /// The names of the queued scopes, the oldest first.
   private var queue: [String] = []
-  /// The idle scopes that the last search has found, and that were not closed since; the last of them was used the longest
-  /// time ago.
+  /// The idle scopes that the last search has found, and that were not closed since; the last of them is idle for the
+  /// longest time.
   private var candidates: [String] = []
-  /// The time until which idle scopes are not searched for again.
-  private var isFullUntil: Duration = .zero
+  /// The time of the last search for idle scopes. A search takes time in proportion to the scopes that are open, so that
+  /// there is at most one every 100 ms.
+  private var searchedAt: Duration = .milliseconds(-100)
   /// The number of scopes that are closing.
   private var closing = 0
   private var steps: [ServerEngine.ScopeStep] = []
@@ -285,22 +286,32 @@ package struct OpenScopes {
   private mutating func makeRoom(now: Duration, isInUse: (any Hostable) -> Bool) -> Bool {
     while true {
       if candidates.isEmpty {
-        guard isFullUntil <= now else { return false }
-        candidates = open.filter { !isInUse($0.scope) }.map(\.name).sorted {
-          (entries[$0]!.usedAt, $0) > (entries[$1]!.usedAt, $1)
-        }
-        // A search takes time in proportion to the scopes that are open.
-        isFullUntil = now + .milliseconds(100)
+        guard now - searchedAt >= .milliseconds(100) else { return false }
+        searchedAt = now
+        findCandidates(isInUse: isInUse)
         if candidates.isEmpty { return false }
       }
       while let name = candidates.popLast() {
-        guard let entry = entries[name], case .open(let scope) = entry.state, entry.usedAt < now,
-          !isInUse(scope)
+        // One that was used after the search is not idle, or only since then.
+        guard let entry = entries[name], case .open(let scope) = entry.state,
+          let since = entry.idleSince, since <= searchedAt, !isInUse(scope)
         else { continue }
         close(name, scope)
         return true
       }
     }
+  }
+
+  /// Searches for idle scopes. Those that were in use when they were last looked at have been idle for the shortest time.
+  private mutating func findCandidates(isInUse: (any Hostable) -> Bool) {
+    var found: [(since: Duration, usedAt: Duration, name: String)] = []
+    for (name, scope) in open {
+      guard let entry = entries[name], entry.usedAt < searchedAt, !isInUse(scope) else { continue }
+      let since = entry.idleSince ?? searchedAt
+      entries[name]?.idleSince = since
+      found.append((since, entry.usedAt, name))
+    }
+    candidates = found.sorted(by: >).map(\.name)
   }
 
   /// Describes what must not be the case between two inputs, a line for each; empty if all is well.
