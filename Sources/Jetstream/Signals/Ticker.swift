@@ -74,6 +74,9 @@ public final class Ticker {
     !hasTurn && nextDue == nil
   }
 
+  /// The number of actions that wait for a later time.
+  package var jobCount: Int { jobs.count }
+
   /// Runs one tick now. It delivers, in this order, to coalesced property and collection observers,
   /// live queries, tree observers, and the scopes that are due. Changes made by callbacks belong to
   /// the next tick, so a tick never loops.

@@ -1,7 +1,8 @@
 import Jetstream
-import JetstreamServer
 import Pacing
 import Testing
+
+@testable import JetstreamServer
 
 /// Real servers, whose app does not say who a client is, or what it may do.
 @Suite("Questions that an app never answers", .live)
@@ -188,5 +189,36 @@ struct UnansweredQuestionTests {
     await updating.value
     for client in clients { client.close() }
     await server.stop()
+  }
+
+  @Test("Answers about many sessions leave nothing on the server's ticker")
+  func answered() async throws {
+    let jobs = try await Desk().jobs(afterUpdating: 20)
+    #expect(jobs < 20)
+  }
+}
+
+/// A server with a ticker of its own.
+private actor Desk {
+  /// Returns the number of jobs of the server's ticker after the app has told the rights of so many sessions anew.
+  func jobs(afterUpdating count: Int) async throws -> Int {
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: Canvas()))
+    server.access = { _, _ in .readWrite }
+    let transport = server.makeTransport()
+    var connections: [any TransportConnection] = []
+    for _ in 0..<count {
+      let connection = try await transport.open(headers: [])
+      try connection.send(Array(#"{"type":"SessionCreate","index":0,"version":"0.1.0"}"#.utf8))
+      _ = try await connection.receive()
+      try connection.send(Array(#"{"type":"ScopeFetch","index":1,"name":"Canvas"}"#.utf8))
+      connections.append(connection)
+    }
+    try await wait { server.runner.engine.knownAccess(of: nil).count == count }
+    await server.updateAccess()
+    let jobs = server.runner.ticker.jobCount
+    await server.stop()
+    withExtendedLifetime(connections) {}
+    return jobs
   }
 }
