@@ -94,6 +94,7 @@ final class EngineRunner {
       noteMemory()
       engine.advance(to: ticker.now)
       questions.giveUp { [engine] in !engine.isAsking($0, of: $1) }
+      questions.giveUpLate(at: ticker.now)
       dropUnread()
       tickSoon()
     }

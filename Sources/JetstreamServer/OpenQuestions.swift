@@ -16,8 +16,15 @@ final class OpenQuestions {
   private var clients: [Int: AppQuestion<Principal?>] = [:]
   /// The questions for rights, by their numbers.
   private var rights: [Int: Rights] = [:]
+  /// A question for rights that may have changed.
+  private struct Change {
+    let question: AppQuestion<ScopeAccess>
+    /// The time at which it is given up.
+    let deadline: Duration
+  }
+
   /// The questions for rights that may have changed.
-  private var changes: [ObjectIdentifier: AppQuestion<ScopeAccess>] = [:]
+  private var changes: [ObjectIdentifier: Change] = [:]
 
   // MARK: Handlers
 
@@ -54,12 +61,17 @@ final class OpenQuestions {
   /// Removes the question for rights of a number. Returns false if it is not waited for any more.
   func takeRights(_ number: Int) -> Bool { rights.removeValue(forKey: number) != nil }
 
-  func keep(_ change: AppQuestion<ScopeAccess>) {
-    changes[ObjectIdentifier(change)] = change
+  func keep(_ change: AppQuestion<ScopeAccess>, until deadline: Duration) {
+    changes[ObjectIdentifier(change)] = Change(question: change, deadline: deadline)
   }
 
   func changeEnded(_ change: AppQuestion<ScopeAccess>) {
     changes[ObjectIdentifier(change)] = nil
+  }
+
+  /// Gives up the questions for changed rights that should have been answered by now. They are removed by those who wait.
+  func giveUpLate(at now: Duration) {
+    for change in changes.values where change.deadline <= now { change.question.giveUp() }
   }
 
   /// Gives up the questions for the rights of a session that has ended.
@@ -81,6 +93,6 @@ final class OpenQuestions {
     (self.clients, self.rights, self.changes) = ([:], [:], [:])
     for question in clients.values { question.giveUp() }
     for asked in rights.values { asked.question.giveUp() }
-    for question in changes.values { question.giveUp() }
+    for change in changes.values { change.question.giveUp() }
   }
 }

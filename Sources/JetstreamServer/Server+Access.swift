@@ -44,9 +44,8 @@ extension Server {
   private func ask(_ session: SessionInfo, _ name: String) -> Asked? {
     guard let access, runner.isRunning else { return nil }
     let question = AppQuestion { try await access(session, name) }
-    runner.questions.keep(question)
+    runner.questions.keep(question, until: runner.ticker.now + openingTime)
     question.begin(on: actor)
-    runner.ticker.perform(after: openingTime) { [weak question] in question?.giveUp() }
     let changes = runner.engine.accessChanges(of: session.token)
     return Asked(session: session, name: name, changes: changes, question: question)
   }
