@@ -151,6 +151,10 @@ actor Serving {
 
 /// The limit of files that the process may have open.
 enum OpenFiles {
+  /// The limit to ask for where the system refuses the highest one that it names: the largest on macOS, which names none and
+  /// takes no infinite limit.
+  private static let finite: rlim_t = 10_240
+
   /// Raises the limit as far as the system permits, and returns it.
   static func raiseLimit() -> Int {
     var limit = rlimit()
@@ -160,9 +164,11 @@ enum OpenFiles {
     let files = RLIMIT_NOFILE
     #endif
     guard getrlimit(files, &limit) == 0 else { return 256 }
-    let wanted = limit.rlim_max
     let before = limit.rlim_cur
-    limit.rlim_cur = wanted
-    return Int(clamping: setrlimit(files, &limit) == 0 ? wanted : before)
+    for wanted in [limit.rlim_max, min(limit.rlim_max, finite)] where wanted > before {
+      limit.rlim_cur = wanted
+      if setrlimit(files, &limit) == 0 { return Int(clamping: wanted) }
+    }
+    return Int(clamping: before)
   }
 }
