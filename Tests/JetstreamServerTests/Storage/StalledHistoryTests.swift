@@ -105,6 +105,25 @@ struct StalledHistoryTests {
     #expect(old.fetchErrors.allSatisfy { $0 == nil } && !stalled.isHeld(old))
   }
 
+  @Test("A scope that is fetched twice while a change is being stored is sent as often")
+  func fetchedTwice() throws {
+    let stalled = try StalledWorld()
+    let world = stalled.world
+    let writer = RawPeer.joined(world, protocol: 2)
+    let reader = RawPeer(world)
+    reader.createSession()
+    stalled.store()
+    stalled.name("a", by: writer)
+    let fetches = (0..<2).map { _ in reader.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))) }
+    reader.send(String(decoding: Message.encodeFrame(fetches, asArray: true), as: UTF8.self))
+    #expect(reader.fetchErrors.isEmpty)
+    stalled.store()
+    reader.take()
+    #expect(reader.fetchErrors == [nil, nil])
+    let states = reader.messages.count { if case .scopeState = $0 { true } else { false } }
+    #expect(states == 2)
+  }
+
   @Test("A client that leaves the scope each time is left unread, too", arguments: [1, 2])
   func leaving(version: Int) throws {
     let stalled = try StalledWorld(unstoredBytes: 2_000)
