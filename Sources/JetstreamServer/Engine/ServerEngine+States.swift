@@ -48,6 +48,8 @@ extension ServerEngine {
       subscription.openFetches.removeAll { $0 == fetch.index }
       subscription.begin(told)
     }
+    // One that waits for an earlier fetch comes in front of the answer to this one.
+    subscription.catchesUpTo = nil
     catchUp(session, on: subscription)
     encodeNext(of: host)
     // Many fetches may have waited for the same state, and each answer has all decisions that its client does not know.
