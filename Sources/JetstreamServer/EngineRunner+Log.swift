@@ -49,20 +49,25 @@ extension EngineRunner {
       history.closed(.failure(error))
       throw error
     }
-    history.begin()
-    if histories[key] === history {
-      if engine.keepsHistory(of: content) { return true }
-      // The server was stopped.
-      histories[key] = nil
+    if histories[key] === history, engine.keepsHistory(of: content) {
+      history.begin()
+      return true
     }
-    do throws(StorageError) {
-      try await close(history)
-    } catch {
-      history.closed(.failure(error))
-      throw error
-    }
-    history.closed(.success(()))
+    let outcome = await closeEarly(history)
+    // It is still there if the server was stopped: hosting the content again has waited for this.
+    if histories[key] === history { histories[key] = nil }
+    history.closed(outcome)
+    try outcome.get()
     return false
+  }
+
+  /// Writes and releases a history that has its first state, and whose content was removed meanwhile.
+  private func closeEarly(_ history: HostedHistory) async -> Result<Void, StorageError> {
+    do throws(StorageError) {
+      return .success(try await close(history))
+    } catch {
+      return .failure(error)
+    }
   }
 
   /// The content that has a history which is not closed.
@@ -98,12 +103,13 @@ extension EngineRunner {
   }
 
   /// Lets go of the history of content that the engine no longer hosts, once its records are written or cannot be. Its
-  /// lease is not released: the app may host the scope with the same log.
+  /// lease is not released: the app may host the scope with the same log. A history that begins is closed by the caller that
+  /// hosts the content, with its log; this waits for it.
   func leaveHistory(of content: any Hostable) async {
     let key = ObjectIdentifier(content)
-    // One that begins is closed by the caller that hosts the content.
-    guard let history = histories[key], !history.isBeginning, !engine.keepsHistory(of: content)
-    else { return }
+    guard let history = histories[key], !engine.keepsHistory(of: content) else { return }
+    // Its error is one of the caller that hosts the content.
+    if history.isBeginning { return (try? await history.waitUntilClosed()) ?? () }
     await withCheckedContinuation { done in history.keeper.finish { _ in done.resume() } }
     if histories[key] === history { histories[key] = nil }
   }
@@ -121,10 +127,11 @@ extension EngineRunner {
     of content: any Hostable, as name: String, _ leased: LeasedHistory, snapshotEvery: Int
   ) -> ScopeRecordKeeper {
     let lease = leased.lease
-    // While a history that was removed is still being written, the content may be hosted with the next one.
+    // While a history that was removed is still being written, the content may be hosted with the next one, or without.
     weak var keeper: ScopeRecordKeeper?
     let isCurrent = { [weak self] in
-      keeper.map { self?.histories[ObjectIdentifier(content)]?.keeper === $0 } ?? false
+      guard let self, let keeper, engine.keepsHistory(of: content) else { return false }
+      return histories[ObjectIdentifier(content)]?.keeper === keeper
     }
     var owner = ScopeRecordKeeper.Owner(
       encode: { $0.content(date: Date()) }, mustOutliveProcess: \.mustOutliveProcess,

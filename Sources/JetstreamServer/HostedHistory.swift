@@ -5,13 +5,13 @@ import Jetstream
 /// A history begins, is kept and is closed. While it begins, its first state is being written, and the keeper holds the
 /// records that are made meanwhile, since they may not precede that state. Content can be removed already then. The
 /// history is closed by the caller that hosts the content, once the first state is there: it writes the records that
-/// the keeper holds, and those who have removed the content wait for it. Later a history is closed by the caller that
-/// removes the content.
+/// the keeper holds, and those who have removed the content, or host it again, wait for it. Later a history is closed by
+/// the caller that removes the content.
 final class HostedHistory {
   let content: any Hostable
   let lease: any ScopeLease
   let keeper: ScopeRecordKeeper
-  /// True until the first state is written, if there was none.
+  /// True until the first state is written, if there was none; of a history that is closed behind that, until it is closed.
   private(set) var isBeginning = true
   private var waiting: [CheckedContinuation<Result<Void, StorageError>, Never>] = []
 
@@ -25,7 +25,7 @@ final class HostedHistory {
     keeper.begin()
   }
 
-  /// Waits until a history that was removed while it began is closed.
+  /// Waits until a history is closed whose content was removed, or whose server was stopped, while it began.
   func waitUntilClosed() async throws(StorageError) {
     try await withCheckedContinuation { waiting.append($0) }.get()
   }
