@@ -245,6 +245,16 @@ struct ShortOfMemoryTests {
     await server.stop()
   }
 
+  @Test("It looks when it begins to be used, and not for each transport that is made")
+  func looks() async {
+    var configuration = Server.Configuration()
+    configuration.limits.residentBytes = 1
+    let server = Server(configuration: configuration)
+    for _ in 0..<3 { _ = server.makeTransport() }
+    #expect(!server.runner.engine.isShortOfMemory)
+    await server.stop()
+  }
+
   @Test("The resident memory grows by what the process has written to")
   func resident() throws {
     let size = 64 << 20
