@@ -67,8 +67,9 @@ final class EngineRunner {
     for waiting in waitingForRoom { waiting.resume() }
   }
 
-  /// Advances the engine once a second from now on.
+  /// Advances the engine once a second from now on. Does nothing if that is done already.
   func begin() {
+    if isRunning { return }
     isRunning = true
     noteMemory()
     tickSoon()
