@@ -103,8 +103,8 @@ extension EngineRunner {
   }
 
   /// Lets go of the history of content that the engine no longer hosts, once its records are written or cannot be. Its
-  /// lease is not released: the app may host the scope with the same log. A history that begins is closed by the caller that
-  /// hosts the content, with its log; this waits for it.
+  /// lease is not released: the app may host the scope with the same log. A history that begins is closed by the caller
+  /// that hosts the content, with its log; this waits for it.
   func leaveHistory(of content: any Hostable) async {
     let key = ObjectIdentifier(content)
     guard let history = histories[key], !engine.keepsHistory(of: content) else { return }

@@ -5,13 +5,13 @@ import Jetstream
 /// A history begins, is kept and is closed. While it begins, its first state is being written, and the keeper holds the
 /// records that are made meanwhile, since they may not precede that state. Content can be removed already then. The
 /// history is closed by the caller that hosts the content, once the first state is there: it writes the records that
-/// the keeper holds, and those who have removed the content, or host it again, wait for it. Later a history is closed by
-/// the caller that removes the content.
+/// the keeper holds, and those who have removed the content, or host it again, wait for it. Later a history is closed
+/// by the caller that removes the content.
 final class HostedHistory {
   let content: any Hostable
   let lease: any ScopeLease
   let keeper: ScopeRecordKeeper
-  /// True until the first state is written, if there was none; of a history that is closed behind that, until it is closed.
+  /// True until the first state is written, if there was none; until it is closed, if that is done right behind it.
   private(set) var isBeginning = true
   private var waiting: [CheckedContinuation<Result<Void, StorageError>, Never>] = []
 

@@ -69,7 +69,7 @@ final class OpenQuestions {
     changes[ObjectIdentifier(change)] = nil
   }
 
-  /// Gives up the questions for changed rights that should have been answered by now. They are removed by those who wait.
+  /// Gives up the questions for changed rights that should have been answered by now. Their callers remove them.
   func giveUpLate(at now: Duration) {
     for change in changes.values where change.deadline <= now { change.question.giveUp() }
   }

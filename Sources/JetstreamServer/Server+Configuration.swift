@@ -5,14 +5,14 @@ extension Server {
   public struct Configuration: Sendable {
     /// The time after which a session is ended and forgotten if its client has sent nothing.
     public var sessionExpiry: Duration = .seconds(600)
-    /// The number of bytes that may wait for a client's acknowledgement. A session that exceeds it is ended. One message
-    /// that is larger than this by itself may always wait, and does not count.
+    /// The number of bytes that may wait for a client's acknowledgement. A session that exceeds it is ended. One
+    /// message that is larger than this by itself may always wait, and does not count.
     public var keptBytes = 64 << 20
     /// The size of the largest message that the server reads, in bytes. At most 64 KiB are read before a connection has
     /// a session.
     public var maximumMessageBytes = 16 << 20
-    /// The number of bytes that may wait to be sent on one connection. A connection that exceeds it is dropped. One message
-    /// that is larger than this by itself may always wait, and does not count.
+    /// The number of bytes that may wait to be sent on one connection. A connection that exceeds it is dropped. One
+    /// message that is larger than this by itself may always wait, and does not count.
     public var maximumOutboundBytes = 64 << 20
     /// The number of clients, at least, whose decisions each scope keeps: those seen most recently. A client that was
     /// dropped and comes back with change sets whose outcome it does not know is told so, and sends them again or takes

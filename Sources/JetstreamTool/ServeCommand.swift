@@ -151,8 +151,8 @@ actor Serving {
 
 /// The limit of files that the process may have open.
 enum OpenFiles {
-  /// The limit to ask for where the system refuses the highest one that it names: the largest on macOS, which names none and
-  /// takes no infinite limit.
+  /// The limit to ask for where the system refuses the highest one that it names: the largest on macOS, which names none
+  /// and takes no infinite limit.
   private static let finite: rlim_t = 10_240
 
   /// Raises the limit as far as the system permits, and returns it.

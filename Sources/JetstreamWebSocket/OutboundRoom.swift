@@ -1,7 +1,7 @@
 /// Decides how much may wait to be sent on one connection.
 ///
-/// One message that is larger than the limit by itself does not count: it could otherwise never be sent, and neither could
-/// anything in front of it or behind it. So at most the limit and one message wait.
+/// One message that is larger than the limit by itself does not count: it could otherwise never be sent, and neither
+/// could anything in front of it or behind it. So at most the limit and one message wait.
 struct OutboundRoom: Sendable {
   /// The size of the largest message since nothing waited.
   private var largest = 0

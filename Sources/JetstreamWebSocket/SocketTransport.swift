@@ -164,7 +164,7 @@ final class SocketTransport: Sendable {
 
   /// Queues bytes and has them written soon, together with whatever else is queued by then.
   ///
-  /// - Parameter limit: the number of bytes that may wait to be written, these included, beside one frame that is larger.
+  /// - Parameter limit: the number of bytes that may wait to be written, these included; see ``OutboundRoom``.
   /// - Returns: false if that would be exceeded; nothing was queued then.
   @discardableResult
   func enqueue(_ frame: EncodedFrame, upTo limit: Int = .max) -> Bool {

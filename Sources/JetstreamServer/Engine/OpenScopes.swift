@@ -56,8 +56,8 @@ package struct OpenScopes {
   /// The idle scopes that the last search has found, and that were not closed since; the last of them is idle for the
   /// longest time.
   private var candidates: [String] = []
-  /// The time of the last search for idle scopes. A search takes time in proportion to the scopes that are open, so that
-  /// there is at most one every 100 ms.
+  /// The time of the last search for idle scopes. A search takes time in proportion to the scopes that are open, so there
+  /// is at most one every 100 ms.
   private var searchedAt: Duration = .milliseconds(-100)
   /// The number of scopes that are closing.
   private var closing = 0
@@ -302,7 +302,7 @@ package struct OpenScopes {
     }
   }
 
-  /// Searches for idle scopes. Those that were in use when they were last looked at have been idle for the shortest time.
+  /// Searches for idle scopes. Those that were in use when they were last looked at are idle for the shortest time.
   private mutating func findCandidates(isInUse: (any Hostable) -> Bool) {
     var found: [(since: Duration, usedAt: Duration, name: String)] = []
     for (name, scope) in open {

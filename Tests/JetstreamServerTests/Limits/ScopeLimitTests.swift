@@ -113,7 +113,7 @@ struct ScopeLimitTests {
         SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
       }
       return engine.limit(
-        exceededBy: ScopeSync(scopeIndex: 0, fragments: additions), of: 100, in: host)
+        exceededBy: ScopeSync(scopeIndex: 0, fragments: additions), of: 100, from: nil, in: host)
     }
     #expect(host.order.modelCount == 1)
     #expect(limit(adding: 2) == nil && limit(adding: 3) == .modelsPerScope)
