@@ -84,6 +84,19 @@ final class ClosedScopeTests {
 
   // MARK: Stopping
 
+  @Test("A history that is given up when the server stops is reported with the name of its scope")
+  func givenUp() async throws {
+    let server = makeServer()
+    var scopes: [String?] = []
+    server.onDiagnostic.listen {
+      if $0.text().contains("could not be closed") { scopes.append($0.scope) }
+    }
+    let client = try await openUnwritable("A", on: server)
+    await server.stop()
+    client.close()
+    #expect(scopes == ["A"])
+  }
+
   @Test("Of two calls that stop a server at once, each returns when everything is closed")
   func stoppedTwice() async throws {
     let server = makeServer()
