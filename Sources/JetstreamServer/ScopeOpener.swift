@@ -74,9 +74,9 @@ final class ScopeOpener {
 
   /// Closes the histories of scopes that the engine no longer hosts, after ``giveUp()``. Returns when all are closed, and
   /// all that was under way has ended.
-  func close(_ open: [ObjectIdentifier]) async {
+  func close(_ open: [(name: String, content: ObjectIdentifier)]) async {
     for task in Array(tasks.values) { await task.value }
-    for content in open { await closeHistory(of: content, named: nil) }
+    for (name, content) in open { await closeHistory(of: content, named: name) }
   }
 
   // MARK: Opening
@@ -230,7 +230,7 @@ final class ScopeOpener {
   /// - Returns: the error with which it was given up; nil if the history is closed.
   @discardableResult
   private func closeHistory(
-    of content: ObjectIdentifier, named name: String?
+    of content: ObjectIdentifier, named name: String
   ) async -> StorageError? {
     do throws(StorageError) {
       try await runner.closeHistory(of: content) { error in

@@ -308,7 +308,7 @@ public final class Server {
     // to close, so each waits for the one before it.
     let earlier = ending
     use = .stopped
-    let open = runner.engine.scopesOpenedOnDemand.map(ObjectIdentifier.init)
+    let open = runner.engine.scopesOpenedOnDemand.map { ($0.name, ObjectIdentifier($0.scope)) }
     for scope in runner.storedScopes { offers.close(scope) }
     runner.stop()
     shards.stop()
@@ -322,7 +322,7 @@ public final class Server {
   }
 
   /// Closes everything of a server whose sessions have ended.
-  private func close(_ open: [ObjectIdentifier]) async {
+  private func close(_ open: [(name: String, content: ObjectIdentifier)]) async {
     await offers.opener?.close(open)
     offers.opener = nil
     await shards.catchUp()

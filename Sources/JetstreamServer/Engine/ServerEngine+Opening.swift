@@ -90,7 +90,7 @@ extension ServerEngine {
   }
 
   /// The scopes that are open.
-  package var scopesOpenedOnDemand: [any Hostable] { openScopes.open.map(\.scope) }
+  package var scopesOpenedOnDemand: [(name: String, scope: any Hostable)] { openScopes.open }
 
   /// Returns the scope of a name, if it is open and was opened on demand.
   package func openScope(named name: String) -> (any Hostable)? { openScopes.scope(named: name) }
