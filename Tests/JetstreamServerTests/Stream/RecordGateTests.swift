@@ -43,4 +43,29 @@ struct RecordGateTests {
     #expect(kept.map(\.undo.count) == [1, 0])
     #expect(kept.map(\.sequence) == [1, 2] && gate.checkInvariants() == [])
   }
+
+  @Test("An inverse that is left out is reported, with the name of the scope")
+  func reportsLeftOut() throws {
+    let world = InMemoryWorld()
+    var records: [ScopeRecord] = []
+    _ = try world.server.host(world.scope, history: nil) { records.append($0) }
+    world.server.hostedScope(world.scope).order.records.longest = 3_000
+    let peer = RawPeer.joined(world, protocol: 2)
+    for letter in ["x", "y"] {
+      let name = JSONValue.string(String(repeating: letter, count: 2_000))
+      peer.send([
+        SyncFragment(
+          .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": name])
+      ])
+      world.server.stored(records.count, of: world.scope)
+    }
+    #expect(records.map(\.undo.isEmpty) == [false, true])
+    let reports = world.log.filter { $0.contains("cannot be undone") }
+    #expect(reports.count == 1 && reports.allSatisfy { $0.hasPrefix("scope Canvas: ") })
+  }
+
+  @Test("A record with an inverse fits a log, also if each byte of its text takes six in JSON")
+  func longestRecord() {
+    #expect(RecordGate().longest <= JSONLimits.trusted.maxBytes / 6)
+  }
 }
