@@ -135,6 +135,12 @@ extension ServerEngine {
     hosts[ObjectIdentifier(scope)] = host
     host.audience.rates = ScopeRates(configuration.limits)
     host.order.date = hooks.date
+    host.order.records.inverseLeftOut = { [weak self, name = content.name] in
+      self?.hooks.report(
+        Diagnostic(
+          .warning, .storage, scope: name,
+          "a change set cannot be undone: its record would be too long with its inverse"))
+    }
     // Unowned is sound: the end of the engine takes the closure away.
     host.order.onLocalChanges = { [unowned self, weak host] item, set in
       guard let host else { return }

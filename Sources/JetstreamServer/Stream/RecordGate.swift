@@ -8,9 +8,11 @@ final class RecordGate {
   /// Stores each record it is given; the owner calls ``stored(_:)`` once records are durable. Without it, nothing is
   /// stored, and nothing is held back.
   var store: ((ScopeRecord) -> Void)?
+  /// Called once a record is durable that has no inverse of its change set, since it would be too long with it.
+  var inverseLeftOut: (() -> Void)?
   /// The approximate number of bytes above which a record is kept without the inverse of its change set, so that it
-  /// does not become longer than a history takes.
-  var longest = 256 << 20
+  /// does not become longer than a log takes: a byte of text takes up to six in JSON.
+  var longest = JSONLimits.trusted.maxBytes / 6
   /// The number of submissions that are being decided and whose records were not handed to ``store`` yet.
   private var openSteps = 0
   /// The number of records made.
@@ -46,13 +48,16 @@ final class RecordGate {
     made += 1
     var record = record
     var size = record.roughSize
-    if size > longest, !record.undo.isEmpty {
+    let leavesOutInverse = size > longest && !record.undo.isEmpty
+    if leavesOutInverse {
       record.undo = []
       size = record.roughSize
     }
     sizes.append(size)
     unstoredBytes += size
     store(record)
+    // Later, since the change set is still being accepted, and the app may do anything when it is told.
+    if leavesOutInverse, let inverseLeftOut { whenStored(inverseLeftOut) }
   }
 
   /// True if all records made so far are durable, and nothing waits for one.
