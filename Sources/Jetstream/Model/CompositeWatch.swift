@@ -43,10 +43,8 @@ private enum Snapshot {
   case value(any Equatable)
   case models([WeakModel])
   case entries([AnyHashable: WeakModel])
-  case members(Set<ObjectIdentifier>, [WeakModel])
+  case members([WeakModel])
   case incomparable
-
-  struct WeakModel { weak var model: ModelObject? }
 
   init(_ value: Any) {
     if let models = Self.models(in: value) {
@@ -54,8 +52,7 @@ private enum Snapshot {
     } else if let entries = Self.entries(in: value) {
       self = .entries(entries.mapValues { WeakModel(model: $0) })
     } else if let members = Self.members(in: value) {
-      self = .members(
-        Set(members.map(ObjectIdentifier.init)), members.map { WeakModel(model: $0) })
+      self = .members(members.map { WeakModel(model: $0) })
     } else if let value = value as? any Equatable {
       self = .value(value)
     } else {
@@ -66,40 +63,40 @@ private enum Snapshot {
   func isSame(as new: Any) -> Bool {
     switch self {
     case .models(let old):
-      Self.models(in: new).map { new in
-        old.elementsEqual(new) { $0.model === $1 }
-      } ?? false
+      Self.models(in: new).map { old.isSame(as: $0, isOrdered: true) } ?? false
     case .entries(let old):
       Self.entries(in: new).map { new in
-        old.count == new.count && new.allSatisfy { old[$0.key]?.model === $0.value }
+        old.count == new.count
+          && new.allSatisfy { old[$0.key]?.isSame(as: $0.value) ?? false }
       } ?? false
-    case .members(let known, let old):
-      // An identifier may have been used again, unless all have been there all the time.
-      Self.members(in: new).map { new in
-        new.count == known.count && old.allSatisfy { $0.model != nil }
-          && new.allSatisfy { known.contains(ObjectIdentifier($0)) }
-      } ?? false
+    case .members(let old):
+      Self.members(in: new).map { old.isSame(as: $0, isOrdered: false) } ?? false
     case .value(let old): Self.isEqual(old, new)
     case .incomparable: false
     }
   }
 
-  private static func models(in value: Any) -> [ModelObject]? {
+  private static func models(in value: Any) -> [ModelObject?]? {
     if let model = value as? ModelObject { return [model] }
-    if let array = value as? any ModelSequence { return array.allModels }
+    if let type = type(of: value) as? any ModelSequence.Type {
+      return type.isOrdered ? type.models(in: value) : nil
+    }
     guard let array = value as? [ModelObject], !array.isEmpty else { return nil }
     return array
   }
 
-  private static func entries(in value: Any) -> [AnyHashable: ModelObject]? {
+  private static func entries(in value: Any) -> [AnyHashable: ModelObject?]? {
     if let type = type(of: value) as? any ModelsByKey.Type { return type.models(in: value) }
     guard let entries = value as? [AnyHashable: ModelObject], !entries.isEmpty else { return nil }
     return entries
   }
 
-  private static func members(in value: Any) -> Set<ModelObject>? {
+  private static func members(in value: Any) -> [ModelObject?]? {
+    if let type = type(of: value) as? any ModelSequence.Type {
+      return type.isOrdered ? nil : type.models(in: value)
+    }
     guard let members = value as? Set<ModelObject>, !members.isEmpty else { return nil }
-    return members
+    return Array(members)
   }
 
   private static func isEqual<Value: Equatable>(_ a: Value, _ b: Any) -> Bool {
@@ -112,13 +109,4 @@ private enum Snapshot {
     guard let a = a as? Value, let b = b as? Value else { return false }
     return Value._isSame(a, b)
   }
-}
-
-/// A ``ModelArray`` whose element type is not known statically.
-private protocol ModelSequence {
-  var allModels: [ModelObject] { get }
-}
-
-extension ModelArray: ModelSequence {
-  fileprivate var allModels: [ModelObject] { Array(list.models) }
 }

@@ -6,8 +6,6 @@ import Foundation
 /// Unless `keepsModels` is set, it holds models weakly, also those of an array, a set or a dictionary: a getter may
 /// return an ancestor, which holds the observation, and a weak reference may lead to one.
 struct RememberedValue<Value> {
-  private struct WeakModel { weak var model: ModelObject? }
-
   private enum Content {
     case value(Value)
     case model(WeakModel)
@@ -51,9 +49,9 @@ struct RememberedValue<Value> {
         }
       }
     case .sequence(let models):
-      (Value.self as? any ModelSequence.Type)?.make(of: models.compactMap(\.model)) as? Value
+      (Value.self as? any ModelSequence.Type)?.make(of: models.map(\.model)) as? Value
     case .entries(let models):
-      (Value.self as? any ModelsByKey.Type)?.make(of: models.compactMapValues(\.model)) as? Value
+      (Value.self as? any ModelsByKey.Type)?.make(of: models.mapValues(\.model)) as? Value
     case .target(let uuid, let target):
       (Value.self as? any TargetState.Type)?.make(of: target.model, uuid) as? Value
     }
@@ -71,18 +69,15 @@ struct RememberedValue<Value> {
       } else {
         false
       }
-    case .model(let old): old.model != nil && old.model === new as? ModelObject
+    case .model(let old): old.isSame(as: new as? ModelObject)
     case .sequence(let old):
       (Value.self as? any ModelSequence.Type).map { type in
-        guard let now = type.models(in: new), now.count == old.count else { return false }
-        if type.isOrdered { return now.elementsEqual(old) { $0 === $1.model } }
-        let known = Set(old.compactMap(\.model))
-        return known.count == old.count && now.allSatisfy(known.contains)
+        type.models(in: new).map { old.isSame(as: $0, isOrdered: type.isOrdered) } ?? false
       } ?? false
     case .entries(let old):
       (Value.self as? any ModelsByKey.Type).map { type in
         guard let now = type.models(in: new), now.count == old.count else { return false }
-        return now.allSatisfy { old[$0.key]?.model === $0.value }
+        return now.allSatisfy { old[$0.key]?.isSame(as: $0.value) ?? false }
       } ?? false
     case .target: false
     }
@@ -97,73 +92,83 @@ struct RememberedValue<Value> {
 }
 
 /// An array or a set of models, or none, whose type is not known statically.
-private protocol ModelSequence {
+protocol ModelSequence {
   /// True if the order of the models counts.
   static var isOrdered: Bool { get }
   /// Returns the models of a value; nil if there is no array and no set.
-  static func models(in value: Any) -> [ModelObject]?
-  static func make(of models: [ModelObject]) -> Self
+  static func models(in value: Any) -> [ModelObject?]?
+  static func make(of models: [ModelObject?]) -> Self
 }
 
 /// A dictionary of models with keys of any type, or none, whose types are not known statically.
 protocol ModelsByKey {
   /// Returns the models of a value; nil if there is no dictionary.
-  static func models(in value: Any) -> [AnyHashable: ModelObject]?
-  static func make(of models: [AnyHashable: ModelObject]) -> Self
+  static func models(in value: Any) -> [AnyHashable: ModelObject?]?
+  static func make(of models: [AnyHashable: ModelObject?]) -> Self
 }
 
 extension ModelDictionary: ModelsByKey {
-  static func models(in value: Any) -> [AnyHashable: ModelObject]? {
+  static func models(in value: Any) -> [AnyHashable: ModelObject?]? {
     guard let table = (value as? Self)?.table else { return nil }
-    var models = [AnyHashable: ModelObject](minimumCapacity: table.count)
+    var models = [AnyHashable: ModelObject?](minimumCapacity: table.count)
     table.forEach { models[$0] = $1 }
     return models
   }
 
-  static func make(of models: [AnyHashable: ModelObject]) -> Self {
+  static func make(of models: [AnyHashable: ModelObject?]) -> Self {
     var table = ModelTable()
     for (key, model) in models { if let key = key.base as? String { table[key] = model } }
     return Self(table: table)
   }
 }
 
-extension Dictionary: ModelsByKey where Value: ModelObject {
-  static func models(in value: Any) -> [AnyHashable: ModelObject]? { value as? Self }
+extension Dictionary: ModelsByKey where Value: ModelOrNone {
+  static func models(in value: Any) -> [AnyHashable: ModelObject?]? {
+    guard let entries = value as? Self else { return nil }
+    var models = [AnyHashable: ModelObject?](minimumCapacity: entries.count)
+    for (key, value) in entries { models.updateValue(value.modelOrNone, forKey: key) }
+    return models
+  }
 
-  static func make(of models: [AnyHashable: ModelObject]) -> Self {
+  static func make(of models: [AnyHashable: ModelObject?]) -> Self {
     var result: Self = [:]
-    for (key, model) in models { if let key = key.base as? Key { result[key] = model as? Value } }
+    for (key, model) in models {
+      guard let key = key.base as? Key, let value = Value.make(of: model) else { continue }
+      result.updateValue(value, forKey: key)
+    }
     return result
   }
 }
 
 extension Optional: ModelsByKey where Wrapped: ModelsByKey {
-  static func models(in value: Any) -> [AnyHashable: ModelObject]? { Wrapped.models(in: value) }
-  static func make(of models: [AnyHashable: ModelObject]) -> Self { Wrapped.make(of: models) }
+  static func models(in value: Any) -> [AnyHashable: ModelObject?]? { Wrapped.models(in: value) }
+  static func make(of models: [AnyHashable: ModelObject?]) -> Self { Wrapped.make(of: models) }
 }
 
 extension ModelArray: ModelSequence {
   static var isOrdered: Bool { true }
-  static func models(in value: Any) -> [ModelObject]? { (value as? Self).map(Array.init) }
-  static func make(of models: [ModelObject]) -> Self { Self(models.compactMap { $0 as? Element }) }
+  static func models(in value: Any) -> [ModelObject?]? {
+    (value as? Self)?.list.models.map(Optional.some)
+  }
+  static func make(of models: [ModelObject?]) -> Self { Self(models.compactMap { $0 as? Element }) }
 }
 
-extension Array: ModelSequence where Element: ModelObject {
+extension Array: ModelSequence where Element: ModelOrNone {
   static var isOrdered: Bool { true }
-  static func models(in value: Any) -> [ModelObject]? { value as? Self }
-  static func make(of models: [ModelObject]) -> Self { models.compactMap { $0 as? Element } }
+  static func models(in value: Any) -> [ModelObject?]? { (value as? Self)?.map(\.modelOrNone) }
+  static func make(of models: [ModelObject?]) -> Self { models.compactMap(Element.make) }
 }
 
-extension Set: ModelSequence where Element: ModelObject {
+extension Set: ModelSequence where Element: ModelOrNone {
   static var isOrdered: Bool { false }
-  static func models(in value: Any) -> [ModelObject]? { (value as? Self).map(Array.init) }
-  static func make(of models: [ModelObject]) -> Self { Set(models.compactMap { $0 as? Element }) }
+  static func models(in value: Any) -> [ModelObject?]? { (value as? Self)?.map(\.modelOrNone) }
+  static func make(of models: [ModelObject?]) -> Self { Set(models.compactMap(Element.make)) }
 }
 
 extension Optional: ModelSequence where Wrapped: ModelSequence {
   static var isOrdered: Bool { Wrapped.isOrdered }
-  static func models(in value: Any) -> [ModelObject]? { Wrapped.models(in: value) }
-  static func make(of models: [ModelObject]) -> Self { Wrapped.make(of: models) }
+  static func models(in value: Any) -> [ModelObject?]? { Wrapped.models(in: value) }
+  static func make(of models: [ModelObject?]) -> Self { Wrapped.make(of: models) }
 }
 
 /// The state of a weak reference whose class of targets is not known statically.
