@@ -203,6 +203,71 @@ struct ProcedureAbuseTests {
     #expect(draw(shape.uuid, .string(shape.label)) == nil)
   }
 
+  @Test("Constraints are judged by what all changes of a call do, and not by what each says")
+  func effects() {
+    let shapes = (0..<4).map { _ in Shape() }
+    let part = Shape()
+    shapes[0].parts = [part]
+    world.canvas.shapes = ModelArray(shapes)
+    world.scope.flush()
+    let peer = peer(as: ann)
+    func call(
+      _ name: String, _ rule: Constraint.Rule, _ edits: [[PropertyOperation]],
+      by kind: SyncFragment.Kind = .change
+    ) -> String? {
+      world.procedures["Canvas.edit"] = ServedProcedure(
+        takesArguments: false, constraints: [Constraint(.change, "Canvas", [name: rule])]
+      ) { try? $0.commit { (_: Canvas) in } }
+      let fragments = edits.map {
+        SyncFragment(
+          kind, uuid: world.canvas.uuid, className: "Canvas", properties: [:],
+          operations: [name: $0])
+      }
+      let message = peer.stamp(
+        .scopeSync(
+          ScopeSync(
+            scopeIndex: peer.scopeIndex, fragments: fragments, atomic: true,
+            procedure: "Canvas.edit")))
+      peer.send(message)
+      let errors = (peer.replies(to: message.index) ?? []).compactMap { $0.error.map { "\($0)" } }
+      return errors.first { $0.contains("the procedure does not allow change of Canvas") }
+        ?? errors.first
+    }
+    func isForbidden(_ error: String?) -> Bool { error?.contains("does not allow") == true }
+    let (first, second, third) = (shapes[0].uuid, shapes[1].uuid, shapes[2].uuid)
+
+    let growing: [PropertyOperation] = [
+      .insert(part.uuid, .end), .remove(UUID()), .remove(UUID()),
+    ]
+    #expect(isForbidden(call("shapes", .removes, [growing])))
+    #expect(world.canvas.shapes.map(\.uuid) == shapes.map(\.uuid))
+    let shrinking: [PropertyOperation] = [
+      .insert(first, .end), .insert(second, .end), .remove(third),
+    ]
+    #expect(isForbidden(call("shapes", .inserts, [shrinking])))
+    #expect(world.canvas.shapes.map(\.uuid) == shapes.map(\.uuid))
+    // The second removal has no effect behind the first one.
+    let twice: [[PropertyOperation]] = [
+      [.remove(third)], [.remove(third), .remove(UUID()), .insert(part.uuid, .end)],
+    ]
+    #expect(isForbidden(call("shapes", .removes, twice)))
+    #expect(world.canvas.shapes.map(\.uuid) == shapes.map(\.uuid))
+    // An addition of a model that the scope has is the change that it makes.
+    #expect(isForbidden(call("shapes", .inserts, [[.remove(third)]], by: .add)))
+    #expect(world.canvas.shapes.map(\.uuid) == shapes.map(\.uuid))
+    let range = Constraint.Rule.meets(.range(0...90))
+    #expect(isForbidden(call("likes", range, [[.add(60)], [.add(60)]])))
+    #expect(world.canvas.likes == 0)
+
+    #expect(call("likes", range, [[.add(60)], [.add(30)]]) == nil && world.canvas.likes == 90)
+    #expect(call("shapes", .removes, [[.remove(third), .remove(UUID())]]) == nil)
+    // Another client may have done the same.
+    #expect(call("shapes", .removes, [[.remove(third)]]) == nil)
+    #expect(call("shapes", .inserts, [[.insert(part.uuid, .end)]]) == nil)
+    #expect(
+      world.canvas.shapes.map(\.uuid) == [first, second, shapes[3].uuid, part.uuid])
+  }
+
   @Test("The operator is told why a rule could not judge the changes of a call")
   func unjudged() {
     struct Oops: Error {}
