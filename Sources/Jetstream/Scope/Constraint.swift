@@ -119,12 +119,28 @@ public struct Constraint: Sendable, Hashable {
 }
 
 extension ChangeSet {
-  /// Returns the fragments that meet none of `constraints`; empty if the change set meets them. Cost: O(n * m) for
-  /// n fragments and m constraints.
+  /// Returns the fragments that meet none of `constraints`; empty if the change set meets them. Each is judged by the values
+  /// that those in front of it leave. Cost: O(n * m) for n fragments and m constraints.
   package func fragments(notMeeting constraints: [Constraint]) -> [SyncFragment] {
-    let bases = self.bases
+    var bases = self.bases
     return fragments.filter { fragment in
-      !constraints.contains { $0.isMet(by: fragment, bases: bases[fragment.uuid] ?? [:]) }
+      let isMet = constraints.contains {
+        $0.isMet(by: fragment, bases: bases[fragment.uuid] ?? [:])
+      }
+      bases[fragment.uuid, default: [:]].take(fragment)
+      return !isMet
+    }
+  }
+}
+
+extension JSONObject {
+  /// Takes over the values that a fragment leaves. Operations on collections are counted by themselves, not by a base.
+  fileprivate mutating func take(_ fragment: SyncFragment) {
+    for (key, value) in fragment.properties { self[key] = value }
+    for entry in fragment.operations {
+      guard let base = self[entry.key] else { continue }
+      if case .array = base { continue }
+      self[entry.key] = PropertyOperation.apply(entry.operations, to: base, within: .unknown)
     }
   }
 }

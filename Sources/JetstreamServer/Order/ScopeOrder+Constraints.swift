@@ -5,22 +5,25 @@ import Jetstream
 extension ScopeOrder {
   /// Returns fragments as constraints judge them: with the values that the properties have which they change, and with the
   /// classes of the models, whatever their client says. An addition of a model that the scope has is the change that it
-  /// makes.
+  /// makes. The fragments are in the order in which they are applied. Operations that put no model into a collection, and take
+  /// none out, are left out beside others that do. Cost: O(n) in the fragments and in the collections that they change.
   ///
   /// - Parameter asOperations: true for a client that sends operations, and says what it knew of a model that it adds again.
   func changes(of fragments: [SyncFragment], asOperations: Bool) -> ChangeSet {
     var known: [PropertyKey: JSONValue] = [:]
-    var fragments = fragments.compactMap { fragment in
-      guard fragment.kind == .add, let model = content.sharedModel(fragment.uuid) else {
-        return fragment
-      }
+    var members = PassingMembers()
+    let changes = fragments.filter { $0.kind == .change }
+    var fragments = fragments.filter { $0.kind == .add }.compactMap { fragment in
+      guard let model = content.sharedModel(fragment.uuid) else { return fragment }
       var change = fragment
       if asOperations {
         nameKnownEntries(in: &change, model.classSchema, known: fragment.bases)
         change = addedAgain(change, model, known: fragment.bases)
       }
-      return leavingOut(&known, from: change, of: model)
+      return leavingOut(&known, &members, from: change, of: model)
     }
+    let additionCount = fragments.count
+    fragments += changes
     var values: [UUID: JSONObject] = [:]
     var added: [UUID: String] = [:]
     for fragment in fragments where fragment.kind == .add {
@@ -36,6 +39,7 @@ extension ScopeOrder {
       if model.wireClassName != fragment.className {
         fragments[at].className = model.wireClassName
       }
+      if at >= additionCount { members.pass(&fragments[at], of: model) }
       for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
         guard let property = model.classSchema[wireName: key],
           values[fragment.uuid]?[key] == nil
@@ -48,9 +52,12 @@ extension ScopeOrder {
 
   /// Returns a change without the values that the model has already; nil if nothing is left.
   ///
-  /// - Parameter known: the values of models that were read.
+  /// - Parameters:
+  ///   - known: the values of models that were read.
+  ///   - members: the models in collections. Those of collections that the change writes are noted.
   private func leavingOut(
-    _ known: inout [PropertyKey: JSONValue], from change: SyncFragment, of model: any HostedModel
+    _ known: inout [PropertyKey: JSONValue], _ members: inout PassingMembers,
+    from change: SyncFragment, of model: any HostedModel
   ) -> SyncFragment? {
     var result = change
     (result.kind, result.className, result.bases) = (.change, model.wireClassName, [:])
@@ -63,16 +70,68 @@ extension ScopeOrder {
     }
     for (key, value) in change.properties {
       guard let property = model.classSchema[wireName: key] else { continue }
-      if property.areSame(value, current(key, property)) { result.properties[key] = nil }
+      if property.areSame(value, current(key, property)) {
+        result.properties[key] = nil
+      } else if property.isCollection {
+        members.write(value, to: PropertyKey(uuid: change.uuid, name: key))
+      }
     }
     for entry in change.operations {
       guard let property = model.classSchema[wireName: entry.key], property.isCollection else {
         continue
       }
-      let held = Set(FragmentValidator.uuids(in: current(entry.key, property)))
-      let new = entry.operations.filter { $0.model.map { !held.contains($0) } ?? true }
-      result.operations[entry.key] = new
+      result.operations[entry.key] = members.apply(
+        entry.operations, to: PropertyKey(uuid: change.uuid, name: entry.key),
+        holding: current(entry.key, property))
     }
     return result.properties.isEmpty && result.operations.isEmpty ? nil : result
+  }
+}
+
+/// The models in collections, while the fragments of a change set are gone through in the order in which they are applied.
+private struct PassingMembers {
+  private var members: [PropertyKey: Set<UUID>] = [:]
+
+  /// Notes that a collection is written as a whole.
+  mutating func write(_ value: JSONValue, to name: PropertyKey) {
+    members[name] = Set(FragmentValidator.uuids(in: value))
+  }
+
+  /// Notes what operations do to a collection.
+  ///
+  /// - Parameter value: the collection, if nothing was noted of it before.
+  /// - Returns: the operations that put a model into the collection, or take one out.
+  mutating func apply(
+    _ operations: [PropertyOperation], to name: PropertyKey,
+    holding value: @autoclosure () -> JSONValue
+  ) -> [PropertyOperation] {
+    var held = members.removeValue(forKey: name) ?? Set(FragmentValidator.uuids(in: value()))
+    let effective = operations.filter { operation in
+      switch operation {
+      case .insert(let uuid, _): held.insert(uuid).inserted
+      case .remove(let uuid): held.remove(uuid) != nil
+      case .move, .add: false
+      }
+    }
+    members[name] = held
+    return effective
+  }
+
+  /// Notes what a change does to the collections of a model, and leaves the operations out of it that put no model in, and
+  /// take none out. Where none does, all stay: another client may have done the same.
+  mutating func pass(_ change: inout SyncFragment, of model: any HostedModel) {
+    for (key, value) in change.properties
+    where model.classSchema[wireName: key]?.isCollection == true {
+      write(value, to: PropertyKey(uuid: change.uuid, name: key))
+    }
+    for entry in change.operations {
+      guard let property = model.classSchema[wireName: entry.key], property.isCollection else {
+        continue
+      }
+      let name = PropertyKey(uuid: change.uuid, name: entry.key)
+      let effective = apply(
+        entry.operations, to: name, holding: model.currentJSON(of: property))
+      if !effective.isEmpty { change.operations[entry.key] = effective }
+    }
   }
 }
