@@ -157,7 +157,7 @@ struct FragmentWriter {
       reset(property, of: model, to: fragment.properties)
     }
     guard resetsMissing else { return }
-    model.record?.observers?.extras?.unknown?.keep(onlyIn: fragment.properties)
+    model.record?.keepUnknown(onlyIn: fragment.properties)
     for property in schema.properties
     where property.isSynced && fragment.properties[property.wireName] == nil
       && !property.makesModels && property.kind != .dictionary

@@ -23,7 +23,15 @@ extension ModelRecord {
   func keepUnknown(_ key: String, _ value: JSONValue) {
     let extras = ensureObservers().ensureExtras()
     if extras.unknown == nil { extras.unknown = UnknownValues() }
+    let old = extras.unknown!.properties[key] ?? .null
     extras.unknown!.set(key, to: value)
+    tree?.scope?.ensureUnknown().carry(self, changing: [old, value])
+  }
+
+  /// Drops the values of the properties that the model's class does not know and that `state` does not name.
+  func keepUnknown(onlyIn state: JSONObject) {
+    guard let extras = observers?.extras, extras.unknown != nil else { return }
+    extras.unknown!.keep(onlyIn: state)
     tree?.scope?.ensureUnknown().carry(self)
   }
 

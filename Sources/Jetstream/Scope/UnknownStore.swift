@@ -8,16 +8,41 @@ import Foundation
 /// kept value for one.
 final class UnknownStore {
   /// The kept models as additions with all their values. None of them is in the tree.
-  var fragments: [UUID: SyncFragment] = [:]
+  var fragments: [UUID: SyncFragment] = [:] { didSet { found = nil } }
   /// The models in the tree with unknown properties.
   private var carriers: [ObjectIdentifier: ModelRecord] = [:]
   /// The schemas of the objects that stand in for models of unknown classes, by the name of the unknown class.
   var standIns: [String: ModelSchema] = [:]
   private var pruneAt = 1024
+  /// The kept models that count; nil if they were not looked for since these, or what refers to them, have changed.
+  private var found: Set<UUID>?
 
-  func carry(_ record: ModelRecord) { carriers[ObjectIdentifier(record)] = record }
+  /// Notes that unknown values of a model in the tree have changed, or that it has come in with some.
+  ///
+  /// - Parameter values: the values before and after; nil for all that the model has.
+  func carry(_ record: ModelRecord, changing values: [JSONValue]? = nil) {
+    carriers[ObjectIdentifier(record)] = record
+    guard let values else {
+      found = nil
+      return
+    }
+    // A value that names no kept model changes nothing: adding it to them later does.
+    for value in values {
+      value.forEachUUID { if fragments[$0] != nil { found = nil } }
+    }
+  }
 
-  func drop(_ record: ModelRecord) { carriers[ObjectIdentifier(record)] = nil }
+  /// Notes that a model leaves the tree.
+  func drop(_ record: ModelRecord) {
+    if carriers.removeValue(forKey: ObjectIdentifier(record)) != nil { found = nil }
+  }
+
+  /// Takes out a kept model that becomes an object; returns nil if there is none.
+  func take(_ uuid: UUID) -> SyncFragment? {
+    guard let kept = fragments[uuid] else { return nil }
+    fragments[uuid] = nil
+    return kept
+  }
 
   /// Keeps the last shared state of a model, without the object.
   func keep(_ record: ModelRecord) {
@@ -26,10 +51,13 @@ final class UnknownStore {
       properties: record.confirmedProperties())
   }
 
-  /// Returns the UUIDs of the kept models that count. Cost: O(unknown values).
+  /// Returns the UUIDs of the kept models that count. Cost: O(unknown values), once until a change of them.
   func live() -> Set<UUID> {
     if fragments.isEmpty { return [] }
-    return reachable(from: carriers.values.map { $0.unknown?.properties ?? JSONObject() })
+    if let found { return found }
+    let live = reachable(from: carriers.values.map { $0.unknown?.properties ?? JSONObject() })
+    found = live
+    return live
   }
 
   /// Returns the kept models that `values` refer to, directly or through other kept models.
@@ -96,7 +124,7 @@ extension Scope {
   /// Called when a model enters the scope. Takes over the unknown properties that the store keeps for it.
   func unknownEnters(_ record: ModelRecord) {
     if let unknown {
-      let kept = unknown.fragments.removeValue(forKey: record.uuid)
+      let kept = unknown.take(record.uuid)
       // The app attaches the model: its unknown properties have their last shared values.
       if !isWritingRemotely || record.isNew, let known = kept ?? knownModel(record.uuid) {
         for (key, value) in known.properties where record.schema[wireName: key] == nil {

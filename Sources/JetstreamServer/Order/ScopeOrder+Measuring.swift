@@ -66,7 +66,8 @@ extension ScopeOrder {
       let isGone = content.isGone(model) && !kept.contains(model.uuid)
       result.updateValue(isGone ? model.additionBytes : nil, forKey: model.uuid)
     }
-    for uuid in known.subtracting(kept)
+    let gone = known == kept ? [] : known.subtracting(kept)
+    for uuid in gone
     where !result.keys.contains(uuid) && content.sharedModel(uuid) == nil {
       // One that is forgotten at once counts like the average.
       if let model = content.unknownModel(uuid) {

@@ -157,7 +157,8 @@ struct Passage {
   /// Notes the models of unknown classes that are there now; `before` are those that were there. Models that were objects
   /// until now do not count.
   mutating func noteUnknown(_ now: Set<UUID>, before: Set<UUID>) {
-    returned = now.subtracting(before).subtracting(left.map(\.uuid))
+    // Mostly they are one and the same set.
+    returned = now == before ? [] : now.subtracting(before).subtracting(left.map(\.uuid))
   }
 
   /// Ends with the submission, and lets go of the models that have left: from here on the tombstones hold them.

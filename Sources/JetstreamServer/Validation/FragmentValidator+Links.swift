@@ -195,7 +195,7 @@ extension FragmentValidator {
     var isReached = Array(repeating: false, count: fragments.count)
     // Models without an object that are in the scope stay held. A submission may let go of one; that is no error.
     var open = links.open
-    for uuid in unknownModels { if let addition = additions[uuid] { open.append(addition) } }
+    for (uuid, addition) in additions where unknownModels.contains(uuid) { open.append(addition) }
     while let next = open.popLast() {
       if isReached[next] { continue }
       isReached[next] = true
