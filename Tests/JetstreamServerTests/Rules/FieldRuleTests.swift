@@ -29,6 +29,30 @@ struct FieldRuleTests {
     #expect(world.value("text", of: two) == "new")
   }
 
+  @Test("A kept model of an unknown class is judged by the class that a known property expects")
+  func standIns() throws {
+    let world = try RuleWorld(.classes)
+    world.host.policy.unknown = .keep
+    let offer = UUID()
+    let kept = [
+      world.add(offer, ["quantity": 9999], "Offer"),
+      world.change(world.root, ["offers": .models(offer)]),
+    ]
+    #expect(world.submit(kept) == [nil, nil])
+    let problem = WireError(
+      message: "quantity has to be from 0 to 100, not 9999 (Shop \(world.root.wireText))",
+      type: "field-rule")
+    #expect(world.submit([world.insert(offer)]) == [problem])
+    let value = world.change(world.root, ["chosen": .string(offer.wireText)])
+    #expect(world.submit([value], version: 1) == [problem])
+    #expect(world.models("products") == .models() && world.host.content.model(offer) == nil)
+    // The state after the change set counts.
+    let change = SyncFragment(
+      .change, uuid: offer, className: "Offer", properties: ["quantity": 99])
+    #expect(world.submit([change, world.insert(offer), value]) == [nil, nil, nil])
+    #expect(world.value("quantity", of: offer) == 99)
+  }
+
   @Test("A value of another type is told as before", arguments: RuleHosting.allCases)
   func types(_ hosting: RuleHosting) throws {
     let world = try RuleWorld(hosting)
