@@ -19,9 +19,10 @@ extension FragmentValidator {
   ///
   /// Cost: a check for nil for each fragment, if no class has rules.
   mutating func checkRules() {
-    guard content.hasUnique || accepted.contains(where: { $0?.schema?.ruled != nil }) else {
-      return
-    }
+    guard
+      content.hasUnique || accepted.contains(where: { $0?.schema?.ruled != nil })
+        || standIns.values.contains(where: { $0.ruled != nil })
+    else { return }
     var judgements = 0
     while true {
       let judgement = RuleJudgement(of: self)
@@ -107,6 +108,7 @@ struct RuleJudgement {
       for at in check.fragments.indices
       where check.errors[at] == nil && check.isAppliedAsAddition(at) == isAddition { judge(at) }
     }
+    if !check.standIns.isEmpty { judgeStandIns() }
     if check.content.hasUnique { judgeUnique() }
   }
 
@@ -142,6 +144,43 @@ struct RuleJudgement {
       guard property.rules?.isUnique == true else { continue }
       uniqueWrites[key] = earlier.map { property.areSame($0, value) } == true ? nil : at
     }
+  }
+
+  /// Judges the values of the kept models of unknown classes that known properties come to hold, directly or through others,
+  /// and that become models of the classes which these expect. No class was known when they got their values.
+  private mutating func judgeStandIns() {
+    var seen: Set<UUID> = []
+    for at in check.fragments.indices where check.errors[at] == nil && problems[at] == nil {
+      guard let schema = check.accepted[at]?.schema else { continue }
+      var open = [(fragment: check.fragments[at], schema: schema)]
+      while let (fragment, schema) = open.popLast() {
+        for (key, uuids) in FragmentValidator.links(of: fragment)
+        where schema[wireName: key]?.heldClass != nil {
+          for uuid in uuids {
+            guard let standIn = check.standIns[uuid], let kept = check.keptModel(uuid),
+              check.earlierModel(uuid) == nil
+            else { continue }
+            judged.insert(at)
+            // If its fragment is rejected, the next one that names it is looked at in the next judgement.
+            guard seen.insert(uuid).inserted else { continue }
+            if let problem = problem(with: uuid, as: standIn) { reject(at, problem) }
+            open.append((kept, standIn))
+          }
+        }
+      }
+    }
+  }
+
+  /// Returns the reason why a kept model cannot become one of a class; nil if it can.
+  private func problem(with kept: UUID, as schema: ClassSchema) -> String? {
+    for property in schema.ruled ?? [] {
+      let key = PropertyKey(uuid: kept, name: property.wireName)
+      let value =
+        values[key] ?? check.earlierValue(of: property, of: kept) ?? property.defaultValue
+      let normal = property.normalized(value) ?? value
+      if let problem = property.rules?.problem(with: normal, called: key.name) { return problem }
+    }
+    return nil
   }
 
   /// Returns the reason why a property cannot get a value; nil if it can.

@@ -77,7 +77,7 @@ extension FragmentValidator {
   }
 
   /// Returns the models that a fragment may refer to, by property.
-  private static func links(of fragment: SyncFragment) -> [(key: String, uuids: [UUID])] {
+  static func links(of fragment: SyncFragment) -> [(key: String, uuids: [UUID])] {
     fragment.properties.map { ($0.key, uuids(in: $0.value)) }
       + fragment.operations.map { ($0.key, inserted(by: $0.operations)) }
   }
