@@ -42,7 +42,7 @@ extension Scope {
     }
     var reach = MoveReach(of: moves, root: root?.uuid) { [self] in model($0)?.holders ?? [] }
     for fragment in changes {
-      let schema = schema(of: fragment)
+      let schema = schema(of: fragment)?.data
       for (key, value) in fragment.properties where schema?[wireName: key]?.kind != .plain {
         var models: [UUID] = []
         value.forEachUUID { models.append($0) }

@@ -154,11 +154,6 @@ struct ObjectionSearch {
   private mutating func judge(_ difference: borrowing Difference) {
     if Self.areRejected(difference.fragments, errors, positions) { return }
     guard let error = book.objection(to: difference, asking: &question) else { return }
-    if let reason = scope.misreading {
-      // It is about this difference alone: the rules for the others may decide.
-      problem = problem ?? reason
-      scope.misreading = nil
-    }
     if case .created = difference.kind, difference.model.addition != nil {
       denied.insert(difference.model.uuid)
     }
@@ -175,6 +170,11 @@ struct ObjectionSearch {
   }
 
   private mutating func reject(_ fragments: FragmentIndices, _ error: WireError) {
+    if let reason = scope.misreading {
+      // It is about this difference alone: the rules for the others may decide.
+      problem = problem ?? reason
+      scope.misreading = nil
+    }
     for index in fragments {
       let at = positions[index]
       errors[at] = errors[at] ?? error

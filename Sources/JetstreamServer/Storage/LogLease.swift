@@ -21,6 +21,8 @@ package struct LogLease: ScopeLease {
   /// Reads the history on the calling thread. Writes the records that still wait in memory first: the lease may have been
   /// used before, and the disk have failed.
   package func readNow() throws(LogError) -> StoredHistory {
+    // It can be read, but nothing could be appended to the history.
+    if records.isClosed { throw .closed }
     try records.writeAll()
     let reader = LogReader(records.directory)
     let snapshot = try reader.snapshot()
