@@ -102,14 +102,24 @@ extension EngineRunner {
     }
   }
 
+  /// Returns once no history is beginning in a log whose content the engine no longer hosts: the caller that has hosted it
+  /// closes the log.
+  func finishBeginnings(in log: FragmentLog) async {
+    while let history = histories.values.first(where: {
+      $0.isBeginning && ($0.lease as? LogLease)?.log === log
+        && !engine.keepsHistory(of: $0.content)
+    }) {
+      // Its error is one of that caller.
+      try? await history.waitUntilClosed()
+    }
+  }
+
   /// Lets go of the history of content that the engine no longer hosts, once its records are written or cannot be. Its
-  /// lease is not released: the app may host the scope with the same log. A history that begins is closed by the caller
-  /// that hosts the content, with its log; this waits for it.
+  /// lease is not released: the app may host the scope with the same log. A history that begins is left alone.
   func leaveHistory(of content: any Hostable) async {
     let key = ObjectIdentifier(content)
-    guard let history = histories[key], !engine.keepsHistory(of: content) else { return }
-    // Its error is one of the caller that hosts the content.
-    if history.isBeginning { return (try? await history.waitUntilClosed()) ?? () }
+    guard let history = histories[key], !history.isBeginning, !engine.keepsHistory(of: content)
+    else { return }
     await withCheckedContinuation { done in history.keeper.finish { _ in done.resume() } }
     if histories[key] === history { histories[key] = nil }
   }

@@ -44,8 +44,8 @@ extension Server {
     if case .here(let old, _)? = offers[name], offers.isClosed(old) {
       await runner.leaveHistory(of: old)
     }
-    // So may this one, which has no place yet if the server was stopped while its first state was written.
-    await runner.leaveHistory(of: content)
+    // It has no place if the server was stopped while the first state of its history was written.
+    await runner.finishBeginnings(in: log)
     precondition(
       !runner.engine.keepsHistory(of: content),
       "Scope \(name) is hosted with a log already: a history has one log.")

@@ -52,8 +52,8 @@ public struct Constraint: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - fragment: the fragment to check.
-  ///   - bases: the values before the change set, which show whether a collection that the fragment names as a
-  ///     whole has grown. A collection without a value here was empty.
+  ///   - bases: the values before the fragment, which show whether a collection that it names as a whole has grown. A
+  ///     collection without a value here was empty.
   package func isMet(by fragment: SyncFragment, bases: JSONObject = [:]) -> Bool {
     guard fragment.kind == kind, fragment.className == className else { return false }
     let names = fragment.properties.map(\.key) + fragment.operations.map(\.key)

@@ -282,7 +282,7 @@ package struct OpenScopes {
     }
   }
 
-  /// Closes the idle scope that was not used for the longest time. A scope that is used in this turn stays open.
+  /// Closes the scope that is idle for the longest time. A scope that is used in this turn stays open.
   private mutating func makeRoom(now: Duration, isInUse: (any Hostable) -> Bool) -> Bool {
     while true {
       if candidates.isEmpty {

@@ -5,7 +5,8 @@ import Jetstream
 extension ServerEngine {
   /// Ends a request whose handler has returned. Without a commit, its call has failed.
   package func ended(_ request: ProcedureRequest) {
-    noteEnd(of: request)
+    // Behind the reports: the app may drop the call when it is told.
+    defer { noteEnd(of: request) }
     guard request.isOpen else { return }
     report("its handler has returned without a commit", about: request)
     fail(request, .failed(request.name))
@@ -16,7 +17,7 @@ extension ServerEngine {
   package func ended<Failure: Error & Encodable>(
     _ request: ProcedureRequest, after error: any Error, _: Failure.Type
   ) {
-    noteEnd(of: request)
+    defer { noteEnd(of: request) }
     guard request.isOpen else {
       if error is CancellationError { return }
       return report("thrown behind its commit: \(error)", about: request)

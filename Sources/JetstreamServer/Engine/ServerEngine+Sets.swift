@@ -202,15 +202,11 @@ extension ServerEngine {
     var submitter = submitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     submitter.room = room(in: host)
-    guard let twin = host.twin else {
-      let result = host.order.submit(sync, as: text, by: submitter, judged: draft)
-      if let limit = result.exceeded { hooks.limitReached(limit) }
-      return result
-    }
-    twin.prepare(host.order)
-    let judged = draft.flatMap { draft in objections.map { (draft, $0) } }
+    host.twin?.prepare(host.order)
+    // Without a twin, the draft has one owner.
+    let judged = host.twin == nil ? nil : draft.flatMap { draft in objections.map { (draft, $0) } }
     let result = host.order.submit(sync, as: text, by: submitter, judged: draft)
-    twin.submit(sync, by: submitter, host.order, result, judged)
+    host.twin?.submit(sync, by: submitter, host.order, result, judged)
     if let limit = result.exceeded { hooks.limitReached(limit) }
     return result
   }

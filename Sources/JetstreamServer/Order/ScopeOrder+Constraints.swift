@@ -28,18 +28,28 @@ extension ScopeOrder {
     var added: [UUID: String] = [:]
     for fragment in fragments where fragment.kind == .add {
       added[fragment.uuid] = fragment.className
+      guard let schema = content.schema(named: fragment.className) else { continue }
+      for (key, value) in fragment.properties where schema[wireName: key]?.isCollection == true {
+        members.write(value, to: PropertyKey(uuid: fragment.uuid, name: key))
+      }
     }
     for at in fragments.indices where fragments[at].kind == .change {
       let fragment = fragments[at]
       guard let model = content.sharedModel(fragment.uuid) else {
         let name = added[fragment.uuid] ?? content.unknownModel(fragment.uuid)?.className
         if let name { fragments[at].className = name }
+        if let schema = added[fragment.uuid].flatMap({ content.schema(named: $0) }) {
+          let gone = departed(fragment.uuid)
+          members.pass(&fragments[at], of: schema) { gone?.currentJSON(of: $0) ?? .array([]) }
+        }
         continue
       }
       if model.wireClassName != fragment.className {
         fragments[at].className = model.wireClassName
       }
-      if at >= additionCount { members.pass(&fragments[at], of: model) }
+      if at >= additionCount {
+        members.pass(&fragments[at], of: model.classSchema) { model.currentJSON(of: $0) }
+      }
       for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
         guard let property = model.classSchema[wireName: key],
           values[fragment.uuid]?[key] == nil
@@ -119,18 +129,19 @@ private struct PassingMembers {
 
   /// Notes what a change does to the collections of a model, and leaves the operations out of it that put no model in, and
   /// take none out. Where none does, all stay: another client may have done the same.
-  mutating func pass(_ change: inout SyncFragment, of model: any HostedModel) {
-    for (key, value) in change.properties
-    where model.classSchema[wireName: key]?.isCollection == true {
+  ///
+  /// - Parameter value: returns a collection of which nothing was noted before.
+  mutating func pass(
+    _ change: inout SyncFragment, of schema: ClassSchema,
+    holding value: (PropertySchema) -> JSONValue
+  ) {
+    for (key, value) in change.properties where schema[wireName: key]?.isCollection == true {
       write(value, to: PropertyKey(uuid: change.uuid, name: key))
     }
     for entry in change.operations {
-      guard let property = model.classSchema[wireName: entry.key], property.isCollection else {
-        continue
-      }
+      guard let property = schema[wireName: entry.key], property.isCollection else { continue }
       let name = PropertyKey(uuid: change.uuid, name: entry.key)
-      let effective = apply(
-        entry.operations, to: name, holding: model.currentJSON(of: property))
+      let effective = apply(entry.operations, to: name, holding: value(property))
       if !effective.isEmpty { change.operations[entry.key] = effective }
     }
   }

@@ -14,8 +14,8 @@ extension ScopeOrder {
   }
 
   /// Returns the number of models that fragments would bring in: those that they add, and those that have left and that
-  /// they name, with all below them. Cost: O(n) in the fragments and in `effort`. Nothing is looked at below more than `most`
-  /// models.
+  /// they name, with all below them. Cost: O(n) in the fragments and in `effort`. Once they are more than `most`, no
+  /// further ones are looked at.
   ///
   /// - Parameter effort: grows by the number of models that were looked at below those that the fragments name.
   func arrivals(by fragments: [SyncFragment], upTo most: Int, _ effort: inout Int) -> Int {

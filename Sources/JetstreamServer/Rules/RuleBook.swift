@@ -101,15 +101,15 @@ final class RuleBook {
   private func makeRules(for schema: ClassSchema) -> ClassRules {
     let result = ClassRules(schema)
     let names = Set(schema.properties.map(\.wireName))
-    result.create = nearest(.create, schema, nil, names)
-    result.delete = nearest(.delete, schema, nil, names)
+    result.create = nearest(.create, schema, nil)
+    result.delete = nearest(.delete, schema, nil)
     for property in schema.properties {
       let name = property.wireName
       let own = ClassRules.Property()
-      own.insert = nearest(.insert, schema, name, names)
-      own.remove = nearest(.remove, schema, name, names)
-      own.move = nearest(.move, schema, name, names)
       own.update = update(of: name, schema, names)
+      own.insert = rules(for: .insert, on: name, of: schema, names, besides: own.update)
+      own.remove = rules(for: .remove, on: name, of: schema, names, besides: own.update)
+      own.move = rules(for: .move, on: name, of: schema, names, besides: own.update)
       result.properties.append(own)
     }
     classes[ObjectIdentifier(schema)] = result
@@ -122,14 +122,24 @@ final class RuleBook {
 
   /// Returns the rules for an operation on models, or on a collection of theirs: those of the nearest class that has some.
   private func nearest(
-    _ operation: ScopeRules.Operation, _ schema: ClassSchema, _ property: String?,
-    _ names: Set<String>
+    _ operation: ScopeRules.Operation, _ schema: ClassSchema, _ property: String?
   ) -> [ScopeRules.Rule]? {
-    for name in chain(schema) {
-      let key = ScopeRules.Key(operation: operation, className: name, property: property)
-      if let found = rules.rules[key] { return found }
-      // Only a class below can have given the collection another name.
-      if name != schema.wireName, let lost = lost(operation, name, names) { return lost }
+    chain(schema).lazy.compactMap { [rules] name in
+      rules.rules[.init(operation: operation, className: name, property: property)]
+    }.first
+  }
+
+  /// Returns the rules for an operation on a collection. Those for collections that may have got another name deny, and
+  /// permit nothing that would be denied without them.
+  private func rules(
+    for operation: ScopeRules.Operation, on collection: String, of schema: ClassSchema,
+    _ names: Set<String>, besides update: [ScopeRules.Rule]?
+  ) -> [ScopeRules.Rule]? {
+    if let own = nearest(operation, schema, collection) { return own }
+    if update == nil, rules.otherwise == .deny { return nil }
+    // Only a class below can have given the collection another name.
+    for name in chain(schema).dropFirst() {
+      if let lost = lost(operation, name, names) { return lost + (update ?? []) }
     }
     return nil
   }

@@ -98,6 +98,20 @@ struct ProcedureAbuseTests {
     #expect(open.requests.count == 21)
   }
 
+  @Test("A call that is dropped by the report of its handler's end is counted no longer")
+  func droppedByReport() throws {
+    let peer = peer(as: ann)
+    peer.call(number: 1)
+    let token = try #require(world.server.sessionInfos.first?.token)
+    world.onReport = { [unowned world] in
+      world.onReport = nil
+      _ = world.server.endSession(token, telling: .gone("The app has ended it"))
+    }
+    world.server.ended(open.requests[0])
+    let host = world.server.hostedScope(world.scope)
+    #expect(host.undecided.dropped { _ in true }.isEmpty && world.server.sessionCount == 0)
+  }
+
   @Test("Calls of a session that has not said which client it is follow each other, too")
   func noClient() throws {
     let peer = peer(as: nil)
@@ -212,17 +226,20 @@ struct ProcedureAbuseTests {
     world.scope.flush()
     let peer = peer(as: ann)
     func call(
-      _ name: String, _ rule: Constraint.Rule, _ edits: [[PropertyOperation]],
-      by kind: SyncFragment.Kind = .change
+      _ name: String, _ rule: Constraint.Rule, _ edits: [[PropertyOperation]]
     ) -> String? {
+      call(
+        [Constraint(.change, "Canvas", [name: rule])],
+        edits.map {
+          SyncFragment(
+            .change, uuid: world.canvas.uuid, className: "Canvas", properties: [:],
+            operations: [name: $0])
+        })
+    }
+    func call(_ constraints: [Constraint], _ fragments: [SyncFragment]) -> String? {
       world.procedures["Canvas.edit"] = ServedProcedure(
-        takesArguments: false, constraints: [Constraint(.change, "Canvas", [name: rule])]
+        takesArguments: false, constraints: constraints
       ) { try? $0.commit { (_: Canvas) in } }
-      let fragments = edits.map {
-        SyncFragment(
-          kind, uuid: world.canvas.uuid, className: "Canvas", properties: [:],
-          operations: [name: $0])
-      }
       let message = peer.stamp(
         .scopeSync(
           ScopeSync(
@@ -230,7 +247,7 @@ struct ProcedureAbuseTests {
             procedure: "Canvas.edit")))
       peer.send(message)
       let errors = (peer.replies(to: message.index) ?? []).compactMap { $0.error.map { "\($0)" } }
-      return errors.first { $0.contains("the procedure does not allow change of Canvas") }
+      return errors.first { $0.contains("the procedure does not allow change of") }
         ?? errors.first
     }
     func isForbidden(_ error: String?) -> Bool { error?.contains("does not allow") == true }
@@ -252,8 +269,23 @@ struct ProcedureAbuseTests {
     ]
     #expect(isForbidden(call("shapes", .removes, twice)))
     #expect(world.canvas.shapes.map(\.uuid) == shapes.map(\.uuid))
-    // An addition of a model that the scope has is the change that it makes.
-    #expect(isForbidden(call("shapes", .inserts, [[.remove(third)]], by: .add)))
+    // A model that the call adds begins with what its addition names.
+    let new = UUID()
+    let added = call(
+      [
+        Constraint(.add, "Shape", ["label": .newValue]),
+        Constraint(.change, "Shape", ["parts": .removes]),
+        Constraint(.change, "Canvas", ["shapes": .inserts]),
+      ],
+      [
+        SyncFragment(.add, uuid: new, className: "Shape", properties: ["label": "new"]),
+        SyncFragment(
+          .change, uuid: new, className: "Shape", properties: [:], operations: ["parts": growing]),
+        SyncFragment(
+          .change, uuid: world.canvas.uuid, className: "Canvas", properties: [:],
+          operations: ["shapes": [.insert(new, .end)]]),
+      ])
+    #expect(isForbidden(added))
     #expect(world.canvas.shapes.map(\.uuid) == shapes.map(\.uuid))
     let range = Constraint.Rule.meets(.range(0...90))
     #expect(isForbidden(call("likes", range, [[.add(60)], [.add(60)]])))

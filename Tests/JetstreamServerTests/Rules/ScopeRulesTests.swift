@@ -381,14 +381,18 @@ struct ScopeRulesTests {
     #expect(error(star, "x", 11) == nil)
   }
 
-  @Test("The rules for a collection count where a class below gives it another name on the wire")
-  func renamedCollection() {
+  @Test(
+    "The rules for a collection count where a class below gives it another name on the wire",
+    arguments: [false, true])
+  func renamedCollection(isDenied: Bool) {
     final class Comet: Shape {
+      @Property var tails: ModelArray<Shape> = []
       override class var propertyOptions: [String: PropertyOptions] {
         ["parts": .wireName("pieces")]
       }
     }
     var rules = ScopeRules()
+    if isDenied { rules.update(Comet.self, "no change") { _, _, _ in false } }
     rules.insert(into: \Shape.parts, "no insert") { _, holder, _ in holder.label == "open" }
     rules.remove(from: \Shape.parts, "no remove") { _, holder, _ in holder.label == "open" }
     rules.move(in: \Shape.parts, "no move") { _, holder, _ in holder.label == "open" }
@@ -398,21 +402,26 @@ struct ScopeRulesTests {
     tests.world.canvas.shapes.append(comet)
     tests.world.scope.flush()
     let bob = tests.peer("bob")
+    func error(_ name: String, _ operation: PropertyOperation) -> String? {
+      let fragment = SyncFragment(
+        .change, uuid: comet.uuid, className: "Comet", properties: [:],
+        operations: [name: [operation]])
+      return bob.submit([fragment]).first?.error?.message
+    }
     func errors() -> [String?] {
       let operations: [PropertyOperation] = [
         .insert(tests.shape.uuid, .end), .move(first.uuid, .end), .remove(second.uuid),
       ]
-      return operations.map { operation in
-        let fragment = SyncFragment(
-          .change, uuid: comet.uuid, className: "Comet", properties: [:],
-          operations: ["pieces": [operation]])
-        return bob.submit([fragment]).first?.error?.message
-      }
+      return operations.map { error("pieces", $0) }
     }
     #expect(errors() == ["no insert", "no move", "no remove"] && comet.parts == [first, second])
     comet.label = "open"
     tests.world.scope.flush()
-    #expect(errors() == [nil, nil, nil] && comet.parts == [tests.shape, first])
+    // They permit nothing that other rules deny.
+    let denial = isDenied ? "no change" : nil
+    #expect(error("tails", .insert(tests.shape.uuid, .end)) == denial)
+    #expect(errors() == [denial, denial, denial])
+    #expect(comet.parts == (isDenied ? [first, second] : [tests.shape, first]))
   }
 
   @Test("A rule sees the models around, before and after")
