@@ -139,4 +139,48 @@ import Testing
     scope.ticker.tick()
     #expect(listener.log == ["first [0]", "second [0]", "tree", "first []"])
   }
+
+  @Test("Observers of one tick that mute themselves are called one after the other")
+  func depth() {
+    let (root, scope) = (world.root, world.scope)
+    let nodes = (0..<100).map { _ in Node() }
+    root.items = ModelArray(nodes)
+    scope.flush()
+    var depth = 0
+    var deepest = 0
+    var tokens: [ObservationToken] = []
+    let writeBack = { [unowned scope] (place: Int, node: Node) in
+      depth += 1
+      deepest = max(deepest, depth)
+      scope.withoutNotifying([tokens[place]]) { node.number += 1 }
+      depth -= 1
+    }
+    var queries: [LiveQuery<Node>] = []
+    for (place, node) in nodes.enumerated() {
+      if place < 50 {
+        tokens.append(
+          node.observeChange(listener, \.number, isolation: here()) { [unowned node] me in
+            me.called()
+            writeBack(place, node)
+          })
+      } else {
+        let query = node.query(\.items).live(isolation: here())
+        queries.append(query)
+        tokens.append(
+          query.observe(listener) { [unowned node] me, _ in
+            me.called()
+            writeBack(place, node)
+          })
+      }
+    }
+    for (place, node) in nodes.enumerated() {
+      if place < 50 { node.number = 1 } else { node.items.append(Node("row")) }
+    }
+    scope.ticker.tick()
+    #expect(listener.count == 100)
+    #expect(deepest == 1)
+    scope.ticker.tick()
+    #expect(listener.count == 100)
+    withExtendedLifetime(queries) {}
+  }
 }
