@@ -169,6 +169,14 @@ class ChangeObservation: ChangeNode {
     for composite in composites where composite.isOutdated { _ = composite.evaluate() }
   }
 
+  /// Calls the callback, and removes the observation if its observer has been released.
+  override final func callIfDue() {
+    guard isTriggered else { return }
+    isTriggered = false
+    if !composites.isEmpty { refreshComposites() }
+    if !call() { drop() }
+  }
+
   /// Calls the callback. Returns false if its observer has been released.
   func call() -> Bool { true }
 

@@ -47,6 +47,7 @@ struct DirtyModels {
     delivery.evaluateFollowers()
     delivery.evaluateQueries()
     delivery.trees = TreeObservers.concerned(by: work)
+    for tree in delivery.trees { tree.isTriggered = true }
     return delivery
   }
 }
@@ -54,10 +55,11 @@ struct DirtyModels {
 /// The work of one tick. It is collected before any observer is called, so that observers may
 /// change anything.
 struct Delivery {
-  /// The observations in the order in which they were triggered.
+  /// The observations in the order in which they were triggered, each in one running delivery at most.
   private(set) var observations: ContiguousArray<ChangeObservation> = []
   private var followers: ContiguousArray<Follower> = []
   private(set) var queries: ContiguousArray<any TickEvaluation> = []
+  /// The tree observations, which may be in a delivery around this one as well: the first of the two calls them.
   fileprivate(set) var trees: [TreeObservation] = []
 
   /// Collects the nodes that wait for changes of `dirty` properties of a model.

@@ -53,6 +53,8 @@ final class TreeObservation: ObservationToken {
   /// The changes that count; nil for all.
   var pattern: TreePattern?
   let madeAt = ObservationClock.next()
+  /// True while a tick that runs has collected the observation and has not called it yet.
+  @exclusivity(unchecked) var isTriggered = false
   fileprivate weak var holder: ModelObservers?
   /// True if the observation was made while the model was in no scope.
   private let isLoose: Bool
@@ -64,6 +66,12 @@ final class TreeObservation: ObservationToken {
   }
 
   deinit { if !isCancelled { TreeObservers.count(-1, isLoose: isLoose) } }
+
+  override func callIfDue() {
+    guard isTriggered else { return }
+    isTriggered = false
+    if isLive { handler?() }
+  }
 
   override func forgetHandler() {
     handler = nil

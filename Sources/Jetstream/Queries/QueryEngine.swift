@@ -33,7 +33,9 @@ final class QueryEngine: TickEvaluation {
   var reasons: ContiguousArray<RowReasons> = []
   private(set) var isStopped = false
   /// The destination of changes; nil before there is one, and once the engine has stopped.
-  var outlet: QueryOutlet?
+  var outlet: QueryOutlet? {
+    didSet { outlet?.signal.callDue = { [weak self] in self?.complete() } }
+  }
   /// The number of evaluations that may have changed the rows.
   private(set) var version = 0
   private var phase = Phase.idle
@@ -287,7 +289,8 @@ final class QueryEngine: TickEvaluation {
     }
   }
 
-  func complete() {
+  /// Makes the calls that are left of a change, all of them: the rows go on to the next change only after that.
+  private func complete() {
     callOthers()
     deliver()
   }

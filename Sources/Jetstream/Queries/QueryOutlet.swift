@@ -5,6 +5,12 @@ enum QueryOutlet {
   /// Something else is made of the rows: `refresh` brings it up to date, and returns true if that has changed it.
   case value(Signal<QueryChange>, ResultTracking, refresh: () -> Bool)
 
+  var signal: Signal<QueryChange> {
+    switch self {
+    case .rows(let signal, _), .value(let signal, _, _): signal
+    }
+  }
+
   var wantsChanges: Bool {
     if case .rows(let signal, let tracking) = self {
       signal.hasListeners || tracking.isRead

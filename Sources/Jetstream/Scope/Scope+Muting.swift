@@ -8,14 +8,15 @@ extension Scope {
   /// ```
   ///
   /// All other observers are notified as usual. Earlier changes are delivered to coalesced observers before
-  /// `changes` runs, and its own changes when it returns, instead of in the next tick. ``onChanges`` is not
-  /// affected. The old values and differences that the muted observers receive later are counted from the end of
-  /// this call. Calls may be nested.
+  /// `changes` runs, and its own changes when it returns, instead of in the next tick. If an observer calls this
+  /// method in a tick, the muted observers that the tick has not called yet are called before `changes` runs, and the
+  /// others afterwards. ``onChanges`` is not affected. The old values and differences that the muted observers
+  /// receive later are counted from the end of this call. Calls may be nested.
   public func withoutNotifying<Result>(
     _ tokens: [ObservationToken], _ changes: () throws -> Result
   ) rethrows -> Result {
     ImmediateDelivery.completeAll()
-    ticker.completeDelivery()
+    for token in tokens where !token.isMuted { token.callIfDue() }
     ticker.deliverToObservers()
     let muted = tokens.filter { !$0.isMuted }
     for token in muted { token.isMuted = true }

@@ -33,6 +33,9 @@ public class ObservationToken {
   /// was passed, still exists.
   final var isLive: Bool { !isCancelled && (!isBound || observer != nil) }
 
+  /// Calls the callback if a running tick has collected it and has not called it yet; the tick leaves it out then.
+  func callIfDue() {}
+
   /// Releases the objects that the callback captured.
   func forgetHandler() {}
 

@@ -26,6 +26,8 @@ public final class Signal<Payload> {
   private var schedule = PruneSchedule()
   /// Called when the first listener is added.
   var whenListened: (() -> Void)?
+  /// Calls the listeners that a running tick has not called yet; nil if the signal is not fired by ticks.
+  var callDue: (() -> Void)?
 
   /// Makes a signal without listeners.
   package init() {}
@@ -252,6 +254,8 @@ public final class Signal<Payload> {
       handler?(payload)
       return true
     }
+
+    override func callIfDue() { signal?.callDue?() }
 
     override func forgetHandler() {
       filter = nil

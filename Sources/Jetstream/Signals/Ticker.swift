@@ -126,11 +126,6 @@ public final class Ticker {
     queue?.deliver()
   }
 
-  /// Calls the coalesced observers that the running ticks have not called yet.
-  func completeDelivery() {
-    queue?.complete()
-  }
-
   /// Makes sure that there will be a tick. Called after something was added to the queue.
   func queueDidGrow() {
     if !isTurnScheduled { scheduleIfNeeded() }
@@ -200,6 +195,4 @@ protocol TickQueue: AnyObject {
   var isEmpty: Bool { get }
   /// Does the work that waits. Work that is added meanwhile belongs to the next tick.
   func deliver()
-  /// Does what is left of the work that is being done.
-  func complete()
 }

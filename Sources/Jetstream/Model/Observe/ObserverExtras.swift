@@ -63,6 +63,7 @@ final class ObserverExtras {
     signal.whenListened = { [weak record, weak self] in
       if let record { self?.observeTree(of: record) }
     }
+    signal.callDue = { [weak self] in self?.treeObservation?.callIfDue() }
     return signal
   }
 
