@@ -16,7 +16,7 @@ final class QueryEngine: TickEvaluation {
     /// The observers were not told of a change yet.
     case undelivered(QueryChange)
     /// The observers are being called, and these calls are left.
-    case delivering(any PendingCalls)
+    case delivering(QueryCalls)
   }
 
   private let filters: [(ModelObject) -> Bool]
@@ -298,11 +298,15 @@ final class QueryEngine: TickEvaluation {
   /// Makes the calls that are left of the change that is being delivered. An observer may have that done within its
   /// own call: the delivery has ended then when control comes back.
   private func callOthers() {
-    guard case .delivering(let calls) = phase else { return }
-    while calls.callNext() {}
-    guard case .delivering(let current) = phase, current === calls else { return }
-    phase = .idle
-    if isPostponed {
+    while case .delivering(var calls) = phase {
+      let call = calls.takeNext()
+      phase = call == nil ? .idle : .delivering(calls)
+      if let call {
+        call.make()
+        continue
+      }
+      calls.audience.dropDead()
+      guard isPostponed else { return }
       isPostponed = false
       evaluate()
     }

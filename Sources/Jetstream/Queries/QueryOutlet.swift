@@ -20,30 +20,45 @@ enum QueryOutlet {
   }
 
   /// Returns the calls with a change: of trackings, and then of listeners.
-  func calls(with change: QueryChange) -> any PendingCalls {
+  func calls(with change: QueryChange) -> QueryCalls {
     switch self {
     case .rows(let signal, let tracking):
-      QueryCalls(change.movesRows ? tracking : nil, signal.calls(with: change))
+      QueryCalls(
+        change: change, tracking: change.movesRows ? tracking : nil, audience: signal.audience)
     case .value(let signal, let tracking, _):
-      QueryCalls(tracking, signal.calls(with: change))
+      QueryCalls(change: change, tracking: tracking, audience: signal.audience)
     }
   }
 }
 
-/// The calls with one change of a query.
-private final class QueryCalls: PendingCalls {
-  private var tracking: ResultTracking?
-  private let calls: any PendingCalls
+/// The calls with one change of a query that are left.
+///
+/// A value, since a tick is not to allocate for each query: the query takes a call, stores what is left, and makes the
+/// call after that.
+struct QueryCalls {
+  enum Call {
+    case tracking(ResultTracking)
+    case listener(Signal<QueryChange>.Listener, QueryChange)
 
-  init(_ tracking: ResultTracking?, _ calls: any PendingCalls) {
-    (self.tracking, self.calls) = (tracking, calls)
+    func make() {
+      switch self {
+      case .tracking(let tracking): tracking.report()
+      case .listener(let listener, let change): _ = listener.call(change)
+      }
+    }
   }
 
-  func callNext() -> Bool {
-    guard let tracking else { return calls.callNext() }
-    self.tracking = nil
-    tracking.report()
-    return true
+  let change: QueryChange
+  var tracking: ResultTracking?
+  var audience: Signal<QueryChange>.Audience
+
+  /// Takes the next call. Returns nil if there is none left.
+  mutating func takeNext() -> Call? {
+    if let tracking {
+      self.tracking = nil
+      return .tracking(tracking)
+    }
+    return audience.takeNext().map { .listener($0, change) }
   }
 }
 

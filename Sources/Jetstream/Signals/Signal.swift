@@ -159,36 +159,43 @@ public final class Signal<Payload> {
   struct Audience {
     let signal: Signal
     private let listeners: [Listener]
+    private var next = 0
 
     init(of signal: Signal) { (self.signal, listeners) = (signal, signal.listeners) }
 
+    /// Takes the next listener. Returns nil if there is none left.
+    mutating func takeNext() -> Listener? {
+      guard next < listeners.count else { return nil }
+      defer { next += 1 }
+      return listeners[next]
+    }
+
+    /// Removes the dead listeners from the signal if some of these are dead. Called after the last one was taken.
+    func dropDead() {
+      if listeners.contains(where: { !$0.isLive }) { signal.dropDead() }
+    }
+
     /// Returns the calls of these listeners that are not cancelled when their turn comes.
     func calls(with payload: Payload) -> any PendingCalls {
-      Calls(signal: signal, listeners: listeners, payload: payload)
+      Calls(audience: self, payload: payload)
     }
   }
 
   private final class Calls: PendingCalls {
-    private let signal: Signal
-    private let listeners: [Listener]
+    private var audience: Audience
     private let payload: Payload
-    private var next = 0
-    private var foundDead = false
 
-    init(signal: Signal, listeners: [Listener], payload: Payload) {
-      (self.signal, self.listeners, self.payload) = (signal, listeners, payload)
+    init(audience: Audience, payload: Payload) {
+      (self.audience, self.payload) = (audience, payload)
     }
 
     func callNext() -> Bool {
-      guard next < listeners.count else {
-        if foundDead { signal.dropDead() }
-        foundDead = false
+      // The listener may ask for the calls after this one.
+      guard let listener = audience.takeNext() else {
+        audience.dropDead()
         return false
       }
-      let listener = listeners[next]
-      // The listener may ask for the calls after this one.
-      next += 1
-      if !listener.call(payload) { foundDead = true }
+      _ = listener.call(payload)
       return true
     }
   }
@@ -229,7 +236,7 @@ public final class Signal<Payload> {
     return listener
   }
 
-  private final class Listener: ObservationToken {
+  final class Listener: ObservationToken {
     @exclusivity(unchecked) var filter: ((Payload) -> Bool)?
     @exclusivity(unchecked) var handler: ((Payload) -> Void)?
     var firesOnce = false
