@@ -26,7 +26,7 @@ class Follower {
   final var count: Int { nodes.count }
 
   /// Follows exactly these reads from now on. Changes that were made before the call are in the values that were
-  /// read, and do not count.
+  /// read, and do not count, unless the same reads were followed before: then the follower is still notified of them.
   ///
   /// - Parameter ticker: The ticker that delivers for models that are in no scope.
   final func follow(_ reads: [ReadTracker.Read], ticker: @autoclosure () -> Ticker?) {
