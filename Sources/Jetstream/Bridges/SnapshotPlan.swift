@@ -12,12 +12,8 @@ final class SnapshotPlan: Sendable {
 
   let schema: ModelSchema
   let steps: [Step]
-  /// A cache of key paths: the index of the property, or ``computed``.
+  /// The properties by key paths whose getters were tried with extreme values, too.
   private let paths = KeyPathCache()
-  /// The key paths that found no place in `paths`.
-  private let morePaths = Mutex<[PathKey: Int]>([:])
-  private static let computed = Int(UInt16.max)
-  private static let limit = 1024
 
   private static let plans = Mutex<[ObjectIdentifier: SnapshotPlan]>([:])
 
@@ -51,18 +47,7 @@ final class SnapshotPlan: Sendable {
   func property<Model: ModelObject>(
     at keyPath: PartialKeyPath<Model>, copy: () -> Model
   ) -> Int? {
-    if let index = paths.index(of: keyPath) { return index == Self.computed ? nil : index }
-    let key = PathKey(path: keyPath)
-    let known = morePaths.withLock { $0[key] }
-    let index = known ?? resolve(keyPath, copy) ?? Self.computed
-    if known == nil {
-      paths.store(index, for: keyPath)
-      morePaths.withLock { paths in
-        if paths.count >= Self.limit { paths.removeAll() }
-        paths[key] = index
-      }
-    }
-    return index == Self.computed ? nil : index
+    paths.index(of: keyPath) { resolve(keyPath, copy) }
   }
 
   private func resolve<Model: ModelObject>(
@@ -78,12 +63,6 @@ final class SnapshotPlan: Sendable {
       object[keyPath: keyPath]
     }
     return isStored == true ? reads[0].index : nil
-  }
-
-  /// Safe although key paths are not Sendable: they are immutable, and are only compared and
-  /// hashed.
-  private struct PathKey: Hashable, @unchecked Sendable {
-    let path: AnyKeyPath
   }
 }
 

@@ -143,13 +143,13 @@ extension ObservableModel {
     }
     let property = schema.properties[reads[0].index]
     guard property.access.declaredType == type(of: keyPath).valueType else { return .composite }
-    let other = type(of: self).init()
-    // What is not disproved counts as stored: of some types there are no values to try.
-    if other.isIdentity(of: property, isThorough: false, { other[keyPath: keyPath] }) == false {
-      return .composite
+    let index = schema.keyPaths.index(of: keyPath) {
+      let other = type(of: self).init()
+      let isStored = other.isIdentity(of: property, isThorough: false) { other[keyPath: keyPath] }
+      // What is not disproved counts as stored: of some types there are no values to try.
+      return isStored == false ? nil : property.index
     }
-    schema.keyPaths.store(property.index, for: keyPath)
-    return .property(property.index)
+    return index.map(ResolvedPath.property) ?? .composite
   }
 
   /// Registers the observation that `make` returns for the set of stored properties; nil stands for
