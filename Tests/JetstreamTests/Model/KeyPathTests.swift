@@ -49,4 +49,27 @@ import Testing
     scope.ticker.tick()
     #expect(listener.count == 201 && listener.log.count == 201)
   }
+
+  @Test("a getter that takes no negative value can be observed")
+  func noNegative() {
+    final class Book: ModelObject {
+      nonisolated(unsafe) static var wasNegative = false
+      @Property var stored = 0
+      var page: Int {
+        get {
+          // Stands for a precondition.
+          if stored < 0 { Self.wasNegative = true }
+          return stored
+        }
+        set { stored = newValue }
+      }
+    }
+    let book = Book()
+    let scope = manualScope(book)
+    book.observeChange(listener, \.page, isolation: here()) { $0.called() }
+    #expect(!Book.wasNegative)
+    book.page = 3
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+  }
 }

@@ -193,7 +193,7 @@ import Testing
         set { nickname = newValue }
       }
       var shownLevel: Int {
-        get { level < 0 ? usual : level }
+        get { level == 0 ? usual : level }
         set { level = newValue }
       }
     }
@@ -214,7 +214,7 @@ import Testing
         person.fullName = "Ada"
       } == 1)
     #expect(calls { person.fullName = "Ada L." } == 1)
-    #expect(calls { person.level = -1 } == 1)
+    #expect(calls { person.level = 0 } == 1)
     #expect(calls { person.usual = 2 } == 1)
   }
 
