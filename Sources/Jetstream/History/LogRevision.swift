@@ -25,11 +25,6 @@ public struct LogRevision: Sendable, Hashable {
   public let date: Date?
 }
 
-extension LogKind {
-  /// The kind of records that contain a ``LogRevision``.
-  package static let revision = LogKind(unchecked: "revision")
-}
-
 extension FragmentLog {
   /// Names the state that the log has now, which is that of the last change set appended.
   ///

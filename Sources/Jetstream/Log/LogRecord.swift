@@ -39,6 +39,8 @@ package struct LogKind: RawRepresentable, Sendable, Hashable {
   package static let set = LogKind(unchecked: "set")
   /// A ``SyncFragment``: in a snapshot, a model with all its values, the root first.
   package static let fragment = LogKind(unchecked: "fragment")
+  /// The name of a state, which the app has given it.
+  package static let revision = LogKind(unchecked: "revision")
   /// The first line of a segment.
   static let segment = LogKind(unchecked: "segment")
   /// The first line of a snapshot.
