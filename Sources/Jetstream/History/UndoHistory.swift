@@ -123,8 +123,9 @@ public final class UndoHistory {
   /// first, which is then the one to be undone. Later changes of all authors stay.
   ///
   /// - Precondition: this is not called within ``Scope/modify(_:author:_:)``.
-  /// - Parameter author: the author whose change set is undone: that of ``Scope/modify(_:author:_:)`` or, for a change of
-  ///   a client, the one that the server has named. Nil for the last change set, no matter which author.
+  /// - Parameter author: the author whose change set is undone: that of ``Scope/modify(_:author:_:)``, that of the log if
+  ///   none was named there or, for a change of a client, the one that the server has named. Nil for the last change
+  ///   set, no matter which author.
   /// - Returns: a report of the parts that no longer fit, such as a value whose model is gone or a move of a model that
   ///   another replica has moved since; nil if there was nothing to undo.
   @discardableResult
@@ -167,6 +168,7 @@ public final class UndoHistory {
   private func settle() {
     scope.requireNoModification("taken back to an earlier state, or forward again,")
     if scope.hasCollectedChanges { scope.flush() }
+    stacks.defaultAuthors = scope.sealed.defaultAuthors.names
     for set in unheard {
       notedEarly.insert(set.id)
       note(set)
@@ -214,6 +216,7 @@ public final class UndoHistory {
 
   private func note(_ set: ChangeSet) {
     guard counts(set) else { return }
+    stacks.defaultAuthors = scope.sealed.defaultAuthors.names
     stacks.add(set, isRemote: set.isForClient)
     onChange.fire(())
   }

@@ -15,6 +15,15 @@ struct UndoStacks {
     /// True for an undo that cannot be redone any more, because its author has changed something new since.
     fileprivate var isObsolete = false
 
+    /// Returns true for a change of `author`. One of this replica that names no author is one of all `defaults`.
+    fileprivate func isBy(
+      _ author: String?, isRemote: Bool = false, defaults: [String]
+    ) -> Bool {
+      func isDefault(_ author: String?) -> Bool { author.map(defaults.contains) ?? true }
+      return self.author == author
+        || !self.isRemote && !isRemote && isDefault(self.author) && isDefault(author)
+    }
+
     /// Returns the change set with the author of the one that it undoes or redoes, if that is known.
     fileprivate func replacing(_ old: Entry?) -> Entry {
       old.map { Entry(set: set, author: $0.author, isRemote: $0.isRemote, place: place) } ?? self
@@ -31,6 +40,8 @@ struct UndoStacks {
   /// The change sets whose places undos and redos have taken that the server has not decided, by the ids of these.
   private var replaced: [UUID: Entry] = [:]
   private var lastPlace = 0
+  /// The authors of the replica's own change sets that name none, in the logs that record the scope.
+  var defaultAuthors: [String] = []
   /// The maximum number of change sets in ``done``, and in ``undone``; the oldest are dropped.
   let limit: Int
 
@@ -44,8 +55,11 @@ struct UndoStacks {
     switch set.purpose {
     case .edit:
       done.append(entry)
-      undone.removeAll { $0.author == set.author }
-      for (id, old) in replaced where old.set.isUndo && old.author == set.author {
+      let isOfAuthor = { [defaultAuthors] (old: Entry) in
+        old.isBy(set.author, isRemote: isRemote, defaults: defaultAuthors)
+      }
+      undone.removeAll(where: isOfAuthor)
+      for (id, old) in replaced where old.set.isUndo && isOfAuthor(old) {
         replaced[id]!.isObsolete = true
       }
     case .undo(let id): undone.append(replacing(id, from: \.done, by: entry))
@@ -94,7 +108,9 @@ struct UndoStacks {
   private mutating func take(
     by author: String?, from stack: WritableKeyPath<UndoStacks, [Entry]>
   ) -> Entry? {
-    let next = self[keyPath: stack].lastIndex { author == nil || $0.author == author }
+    let next = self[keyPath: stack].lastIndex {
+      author == nil || $0.isBy(author, defaults: defaultAuthors)
+    }
     guard let next else { return nil }
     let entry = self[keyPath: stack].remove(at: next)
     taken[entry.set.id] = entry

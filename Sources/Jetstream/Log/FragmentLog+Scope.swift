@@ -75,8 +75,8 @@ extension FragmentLog {
   ///
   /// - Parameters:
   ///   - scope: The scope whose change sets are appended.
-  ///   - author: The author of each change set that names none. The scope gives it to them when it makes them, so that
-  ///     ``Scope/onChanges`` and an ``UndoHistory`` have the same author as the log.
+  ///   - author: The author that is set on each change set that has none. In an ``UndoHistory``, too, the scope's own
+  ///     change sets without an author are changes of this one.
   ///   - date: Returns the current date, which is set on each change set that has none.
   ///   - snapshotEvery: The number of change sets after which a snapshot is written; 0 for never.
   ///     The state is copied in the scope's isolation domain, in O(n) for n models; the rest runs
@@ -91,13 +91,11 @@ extension FragmentLog {
     snapshotEvery: Int = 10_000, onFailure: @escaping @Sendable (LogError) -> Void
   ) -> ObservationToken {
     claim(.app)
-    let author = author.map(DefaultAuthor.init)
-    if let author { scope.sealed.defaultAuthor = author }
+    let author = author.map { scope.sealed.defaultAuthors.add($0) }
     var count = records.opening.tailCount
     return scope.onChanges.listen { [weak scope] set in
       do throws(LogError) {
         var set = set
-        // Another log that records the scope may have replaced the default author, or have ended.
         set.author = set.author ?? author?.name
         set.date = set.date ?? date()
         try self.append(set).whenDurable { result in

@@ -25,8 +25,7 @@ public struct ChangeSet: Sendable, Hashable {
   package var undo: [SyncFragment] { content.undoing }
   let content: Content
   private var box = LabelBox.none
-  /// The author of the changes; see ``Scope/modify(_:author:_:)``. Nil if none was named, neither there nor to
-  /// ``FragmentLog/record(_:author:date:snapshotEvery:onFailure:)``.
+  /// The author of the changes; see ``Scope/modify(_:author:_:)``. Nil if none was named.
   public internal(set) var author: String? {
     get { box.labels.author }
     set { box.labels.author = newValue }

@@ -210,8 +210,7 @@ extension Scope {
     interval.entered.clear()
     if heldBack.isEmpty { interval.changed.clear() } else { interval.changed = heldBack }
     if fragments.isEmpty { return nil }
-    var set = ChangeSet(fragments, undo: undo, like: handle?.changeSet)
-    if let author = sealed.defaultAuthor?.name { set.author = set.author ?? author }
+    let set = ChangeSet(fragments, undo: undo, like: handle?.changeSet)
     handle?.changeSet = set
     return SealedChanges(set: set, outcomes: outcomes, handle: handle)
   }

@@ -6,8 +6,8 @@ struct SealedQueue {
   private var current: SealedChanges?
   /// True while change sets are being delivered.
   private(set) var isDelivering = false
-  /// The author of change sets that name none; nil if no log records the scope with an author.
-  weak var defaultAuthor: DefaultAuthor?
+  /// The authors of change sets that name none, in the logs that record the scope.
+  var defaultAuthors = DefaultAuthors()
 
   var isEmpty: Bool { waiting.isEmpty }
   var count: Int { waiting.count }
@@ -36,11 +36,4 @@ struct SealedQueue {
     current = waiting.count == 1 ? waiting.removeLast() : waiting.removeFirst()
     return current
   }
-}
-
-/// The author of the change sets of a scope that name none. A log holds it for as long as it records the scope.
-final class DefaultAuthor {
-  let name: String
-
-  init(name: String) { self.name = name }
 }
