@@ -31,12 +31,12 @@ final class KeptModel: HostedModel {
 
   func models(in property: PropertySchema) -> [UUID] {
     guard property.kind == .dictionary else {
-      return FragmentValidator.uuids(in: currentJSON(of: property))
+      return TentativeModel.models(in: currentJSON(of: property))
     }
     return addition.properties.filter { member in
       classSchema[wireName: member.key].map { $0.entryKey != nil && $0.index == property.index }
         ?? false
-    }.flatMap { FragmentValidator.uuids(in: $0.value) }
+    }.flatMap { TentativeModel.models(in: $0.value) }
   }
 
   func places(

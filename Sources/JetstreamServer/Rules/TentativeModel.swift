@@ -251,8 +251,12 @@ final class TentativeModel {
     if property.kind == .dictionary {
       return entries(of: property, after: after).map(\.model)
     }
-    let value = after ? newValue(of: property) : oldValue(of: property)
-    return CollectionContent(value)?.elements ?? Self.model(in: value).map { [$0] } ?? []
+    return Self.models(in: after ? newValue(of: property) : oldValue(of: property))
+  }
+
+  /// Returns the models that the value of a reference or of a collection names.
+  static func models(in value: JSONValue) -> [UUID] {
+    CollectionContent(value)?.elements ?? model(in: value).map { [$0] } ?? []
   }
 
   /// Returns the model that the value of a reference names; nil if it names none.
