@@ -332,6 +332,19 @@ struct ConflictTests: ScriptedSuite {
     }
   }
 
+  @Test("A retry of initial content is not atomic: it is judged property by property")
+  func initialContentRetry() throws {
+    try scope.modify(procedure: InitialContent.procedure) {
+      canvas.name = "mine"
+      canvas.selected = shape
+    }
+    server.reply(to: server.takeSyncs().last?.index ?? 0, no)
+    #expect(Set(items.map(\.property)) == ["name", "selected"])
+    scope.retry(items)
+    let sync = try #require(server.takeSyncs().last)
+    #expect(sync.fragments.count == 1 && sync.atomic == nil)
+  }
+
   @Test("Who retries a change that names models which were added in vain adds these again")
   func retryAddition() throws {
     let new = Shape()
