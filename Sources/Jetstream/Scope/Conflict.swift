@@ -62,7 +62,7 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   /// whose addition was rejected, for instance, or the rest of an atomic change set. They have no consequences
   /// themselves.
   public internal(set) var consequences: [Conflict] = []
-  /// True if that change set was atomic; then a retry is, too.
+  /// True if the server accepts that change set as a whole or not at all; then a retry is atomic.
   var isAtomic = false
 
   /// The conflict followed by its consequences.

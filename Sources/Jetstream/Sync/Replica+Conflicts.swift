@@ -119,7 +119,7 @@ extension Replica {
       } ?? .addition(fragment.properties),
       theirs: name.flatMap(confirmedValue), reason: lost.reason, theirAuthor: lost.theirAuthor,
       changeSet: lost.set.id, author: lost.set.author, message: lost.set.message,
-      isAtomic: lost.set.isAtomic)
+      isAtomic: lost.set.isAtomic && !lost.set.isInitialContent)
   }
 
   /// Returns the value of a property without pending or unsealed changes; nil if its model is gone.
