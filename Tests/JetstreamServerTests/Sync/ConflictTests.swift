@@ -372,6 +372,27 @@ struct ConflictTests: ScriptedSuite {
     #expect(server.takeSyncs().isEmpty)
   }
 
+  @Test("A retry of an atomic change set of which a part cannot be made again makes none of it")
+  func hopelessAtomicRetry() throws {
+    scope.modifyAtomically {
+      canvas.name = "mine"
+      shape.x = 5
+    }
+    let index = try #require(server.takeSyncs().last).index
+    server.tell(change(canvas, ["shapes": []]))
+    server.reply(to: index, no, no)
+    let conflicts = items
+    #expect(conflicts.count == 2)
+    let handle = scope.retry(conflicts)
+    #expect(items == conflicts && canvas.name == nil && handle.changeSet.fragments.isEmpty)
+    #expect(server.takeSyncs().isEmpty)
+    reject([no]) { canvas.likes += 1 }
+    scope.retry(items)
+    #expect(items == conflicts && canvas.name == nil && canvas.likes == 1)
+    #expect(server.takeSyncs().map(\.atomic) == [nil])
+    #expect(server.engine.checkInvariants() == [])
+  }
+
   @Test("An addition stays in the ledger while nothing in the scope would hold the model")
   func unattachedRetry() throws {
     let new = Shape()

@@ -157,6 +157,23 @@ struct RollBackSyncTests: ScriptedSuite {
     #expect(shape.x == 8 && canvas.likes == 2)
   }
 
+  @Test("An atomic change set of which a part cannot be undone is not undone at all")
+  func hopelessAtomicUndo() {
+    let history = UndoHistory(of: scope)
+    scope.modifyAtomically {
+      canvas.name = "mine"
+      shape.x = 4
+    }
+    server.reply(to: server.takeSyncs().last?.index ?? 0, ok, ok)
+    server.tell(change(canvas, ["shapes": []]))
+    let report = history.undo()
+    #expect(report?.isComplete == false && canvas.name == "mine")
+    #expect(server.takeSyncs().isEmpty && !history.canUndo && !history.canRedo)
+    scope.modify { canvas.likes += 1 }
+    history.undo()
+    #expect(canvas.likes == 0 && history.canRedo && server.engine.checkInvariants() == [])
+  }
+
   @Test("A change set whose undo was rejected comes back to its place among the others")
   func rejectedUndoAmongOthers() {
     let history = UndoHistory(of: scope)
