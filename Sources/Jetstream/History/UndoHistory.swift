@@ -12,8 +12,9 @@ import Foundation
 /// Local changes are undone, and later changes of other replicas stay. A value gets its old value back if it still
 /// has the one that the change set gave it; an inserted model is removed; a removed model returns next to its old
 /// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
-/// like any other, which is observed, stored and sent; the undo of an atomic one is atomic. A change that the server
-/// rejects can no longer be undone; an undo or a redo that it rejects as a whole can be tried again.
+/// like any other, which is observed, stored and sent. The undo of an atomic one is atomic: if a part of it no longer
+/// fits, nothing is undone. A change that the server rejects can no longer be undone; an undo or a redo that it rejects
+/// as a whole can be tried again.
 ///
 /// A history that is made with the log of its scope begins with what earlier processes could undo and redo. On a server
 /// it can include the change sets of all clients, by the authors that the server knows:
@@ -190,14 +191,18 @@ public final class UndoHistory {
   private func perform(_ entry: UndoStacks.Entry, as purpose: ChangeSet.Purpose) -> ApplyReport {
     var report = ApplyReport()
     // An undo of another user's change names no author: it is not that user who makes it.
-    let handle = scope.modify(author: entry.isRemote ? nil : entry.author) {
-      scope.modification!.handle.changeSet.purpose = purpose
-      if entry.set.isAtomic { scope.modification!.handle.changeSet.isAtomic = true }
+    let handle = try? scope.modify(author: entry.isRemote ? nil : entry.author) {
       report = revert(entry.set)
+      if entry.set.isAtomic {
+        if !report.isComplete { throw IncompleteChange() }
+        scope.modification!.handle.changeSet.isAtomic = true
+      }
+      scope.modification!.handle.changeSet.purpose = purpose
     }
-    if handle.state.isFinal, handle.changeSet.fragments.isEmpty {
+    guard let handle, !handle.state.isFinal || !handle.changeSet.fragments.isEmpty else {
       stacks.forgetTaken(entry.set.id)
       onChange.fire(())
+      return report
     }
     handle.whenFinished { [weak self, weak handle] _ in
       // Of one that is rejected, `note(_:)` takes care.

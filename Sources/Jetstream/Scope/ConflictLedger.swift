@@ -221,7 +221,8 @@ extension Scope {
   /// Makes the local changes of these conflicts again, as one new change set. Values are written whatever the
   /// current value is, and operations are applied to the current value. Models whose addition was rejected and that
   /// the changes name are added with them. Retried conflicts leave the ledger, and so do conflicts that the new
-  /// change set settles. The new change set is atomic if one of these conflicts is of an atomic one.
+  /// change set settles. The changes of an atomic change set are made again all or not at all, and then the new change
+  /// set is atomic.
   ///
   /// The consequences of a conflict are retried with it, and so is the other half of a move between two properties. A
   /// change that cannot be made, because its model is gone for instance, stays in the ledger, and so does a move into a
@@ -270,15 +271,11 @@ extension Scope {
     // Additions come first, in the order in which they were made.
     let order = known.filter { needed[$0.model]?.id == $0.id }
     let all = (order.isEmpty ? Array(needed.values) : order) + changes
-    let isAtomic = all.contains(where: \.isAtomic)
     return modify(message, author: author) {
-      if isAtomic { modification?.handle.changeSet.isAtomic = true }
-      var failed = partsOfLostMoves(in: all)
-      let possible = all.indices.filter { !failed.contains($0) }
-      let report = perform(possible.map { all[$0].fragment })
-      failed.formUnion(report.errors.map { possible[$0.fragment] })
+      let made = makeAgain(all)
+      if made.contains(where: \.isAtomic) { modification?.handle.changeSet.isAtomic = true }
       // The conflicts leave the ledger when the outermost call ends, unless that is rolled back.
-      modification?.retried += all.indices.filter { !failed.contains($0) }.map { all[$0].id }
+      modification?.retried += made.map(\.id)
     }
   }
 }
