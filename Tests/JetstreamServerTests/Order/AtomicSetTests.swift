@@ -159,6 +159,34 @@ struct AtomicSetTests {
     #expect(world.canvas.shapes.first?.parts.map(\.uuid) == [moved.uuid])
   }
 
+  @Test(
+    "A retry that needs a rejected addition makes the moves into the added model, too",
+    arguments: ["parts", "hidden"])
+  func retriedWithAddition(property: String) throws {
+    world.canvas.shapes = [Shape(), Shape()]
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    let (moved, other, group) = (client.canvas.shapes[0], client.canvas.shapes[1], Shape())
+    try client.scope.modify(procedure: "none") {
+      group.parts.append(client.canvas.shapes.remove(at: 0))
+      client.canvas.hidden.append(group)
+    }
+    try client.scope.modify(procedure: "none") { other.parts.append(group) }
+    world.settle()
+    let conflicts = client.scope.conflicts.items.flatMap(\.parts)
+    #expect(client.canvas.shapes.count == 2)
+    var insertion = try #require(conflicts.first { $0.property == property })
+    insertion.consequences = []
+    client.scope.retry([insertion])
+    world.settle()
+    #expect(world.canvas.shapes.map(\.uuid) == [other.uuid])
+    let added = world.canvas.hidden.first ?? world.canvas.shapes.first?.parts.first
+    #expect(added?.uuid == group.uuid && added?.parts.map(\.uuid) == [moved.uuid])
+    let rest = client.scope.conflicts.items.flatMap(\.parts)
+    #expect(Set(rest.map(\.property)) == [property == "parts" ? "hidden" : "parts"])
+  }
+
   @Test("A move into a model that others have removed does not delete the moved model")
   func moveIntoNothing() throws {
     let (one, two, moved) = try moveIntoRemoved { client in
