@@ -243,31 +243,12 @@ extension Scope {
   ) -> ChangeSetHandle {
     // Those that an enclosing call of `modify` has retried stay in the ledger until it ends.
     let retried = Set(modification?.retried ?? [])
-    let known = self.conflicts.items.flatMap(\.parts)
-    let conflicts = completingMoves(of: conflicts.flatMap(\.parts), from: known)
-      .filter { !retried.contains($0.id) }
-    let additions = Dictionary(
-      known.filter { $0.property == nil }.map { ($0.model, $0) }, uniquingKeysWith: { $1 })
+    let known = self.conflicts.items.flatMap(\.parts).filter { !retried.contains($0.id) }
+    let conflicts = completing(
+      conflicts.flatMap(\.parts).filter { !retried.contains($0.id) }, from: known)
     var needed: [UUID: Conflict] = [:]
-    var changes: [Conflict] = []
-    var open: [SyncFragment] = []
-    for conflict in conflicts {
-      if conflict.property == nil {
-        needed[conflict.model] = conflict
-      } else {
-        changes.append(conflict)
-      }
-      open.append(conflict.fragment)
-    }
-    while let fragment = open.popLast() {
-      forEachModel(namedBy: fragment) { uuid in
-        guard model(uuid) == nil, needed[uuid] == nil, let addition = additions[uuid] else {
-          return
-        }
-        needed[uuid] = addition
-        open.append(addition.fragment)
-      }
-    }
+    for conflict in conflicts where conflict.property == nil { needed[conflict.model] = conflict }
+    let changes = conflicts.filter { $0.property != nil }
     // Additions come first, in the order in which they were made.
     let order = known.filter { needed[$0.model]?.id == $0.id }
     let all = (order.isEmpty ? Array(needed.values) : order) + changes

@@ -2,6 +2,34 @@ import Foundation
 
 /// Making the changes of conflicts again.
 extension Scope {
+  /// Returns the conflicts, followed by those of `known` without which they cannot be retried: the other halves of their
+  /// moves, and the additions of models that they name. An addition may be one half of further moves.
+  func completing(_ conflicts: [Conflict], from known: [Conflict]) -> [Conflict] {
+    let additions = Dictionary(
+      known.filter { $0.property == nil }.map { ($0.model, $0) }, uniquingKeysWith: { $1 })
+    var result = conflicts
+    while true {
+      let count = result.count
+      addAdditions(additions, to: &result)
+      result = completingMoves(of: result, from: known)
+      if result.count == count { return result }
+    }
+  }
+
+  /// Adds the additions of models that the conflicts name and that are not in the scope.
+  private func addAdditions(_ additions: [UUID: Conflict], to conflicts: inout [Conflict]) {
+    var added = Set(conflicts.lazy.filter { $0.property == nil }.map(\.model))
+    var next = 0
+    while next < conflicts.count {
+      forEachModel(namedBy: conflicts[next].fragment) { uuid in
+        guard model(uuid) == nil, let addition = additions[uuid], added.insert(uuid).inserted
+        else { return }
+        conflicts.append(addition)
+      }
+      next += 1
+    }
+  }
+
   /// Makes the changes of conflicts again, those of an atomic change set all or not at all. Other changes are made without
   /// those that cannot be made.
   ///
