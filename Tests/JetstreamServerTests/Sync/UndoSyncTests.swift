@@ -137,6 +137,104 @@ struct UndoSyncTests {
     #expect(report?.isComplete == false)
   }
 
+  /// The first client groups the first shape, or ungroups it, and the second one then hides the shape.
+  private func hideGrouped(isGroup: Bool) {
+    let group = Shape()
+    group.label = "group"
+    first.scope.modify {
+      group.parts.append(first.canvas.shapes.remove(at: 0))
+      first.canvas.shapes.insert(group, at: 0)
+    }
+    settle()
+    if !isGroup {
+      first.scope.modify {
+        let part = group.parts.remove(at: 0)
+        first.canvas.shapes.remove(group)
+        first.canvas.shapes.insert(part, at: 0)
+      }
+      settle()
+    }
+    if isGroup {
+      second.canvas.hidden.append(second.canvas.shapes[0].parts.remove(at: 0))
+    } else {
+      second.canvas.hidden.append(second.canvas.shapes.remove(at: 0))
+    }
+    settle()
+  }
+
+  private func expectHidden(_ others: [String], _ report: ApplyReport?) {
+    settle()
+    #expect(second.canvas.hidden.map(\.label) == ["0"] && labels(second) == others)
+    #expect(second.canvas.shapes.allSatisfy { $0.parts.isEmpty })
+    let moved = second.canvas.hidden.first?.uuid.wireText ?? ""
+    #expect(report?.errors.contains { "\($0.error)".contains(moved) } == true)
+  }
+
+  @Test("The undo of a group leaves a model where another has moved it since")
+  func groupOfMoved() {
+    hideGrouped(isGroup: true)
+    expectHidden(["1", "2"], history.undo())
+  }
+
+  @Test("The undo of an ungroup leaves a model where another has moved it since")
+  func ungroupOfMoved() {
+    hideGrouped(isGroup: false)
+    expectHidden(["group", "1", "2"], history.undo())
+  }
+
+  @Test("The redo of a group leaves a model where another has moved it since")
+  func redoneGroupOfMoved() {
+    first.scope.modify {
+      let group = Shape()
+      group.label = "group"
+      group.parts.append(first.canvas.shapes.remove(at: 0))
+      first.canvas.shapes.insert(group, at: 0)
+    }
+    settle()
+    #expect(history.undo()?.isComplete == true)
+    settle()
+    #expect(labels(second) == ["0", "1", "2"])
+    second.canvas.hidden.append(second.canvas.shapes.remove(at: 0))
+    settle()
+    expectHidden(["group", "1", "2"], history.redo())
+  }
+
+  @Test("A group and an ungroup are undone and redone where nothing has been moved since")
+  func groups() {
+    let group = Shape()
+    first.scope.modify {
+      group.parts.append(first.canvas.shapes.remove(at: 0))
+      first.canvas.selected = group.parts[0]
+      first.canvas.shapes.insert(group, at: 0)
+    }
+    settle()
+    first.scope.modify {
+      let part = group.parts.remove(at: 0)
+      first.canvas.shapes.remove(group)
+      first.canvas.shapes.insert(part, at: 0)
+    }
+    settle()
+    func expectGroup(_ isGrouped: Bool, _ report: ApplyReport?) {
+      settle()
+      #expect(report?.isComplete == true)
+      #expect(labels(second) == [isGrouped ? "" : "0", "1", "2"])
+      #expect(second.canvas.shapes[0].parts.map(\.label) == (isGrouped ? ["0"] : []))
+    }
+    expectGroup(true, history.undo())
+    expectGroup(false, history.undo())
+    expectGroup(true, history.redo())
+    expectGroup(false, history.redo())
+  }
+
+  @Test("The undo of a move from a collection into a reference puts the model back")
+  func moveIntoReference() {
+    first.scope.modify { first.canvas.selected = first.canvas.shapes.remove(at: 0) }
+    settle()
+    #expect(history.undo()?.isComplete == true)
+    settle()
+    #expect(labels(second) == ["0", "1", "2"] && second.canvas.selected == nil)
+  }
+
   @Test("The undo of a move leaves a model that would be below itself")
   func moveBelowItself() {
     let (holder, moved) = (first.canvas.shapes[0], Shape())
