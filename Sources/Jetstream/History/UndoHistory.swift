@@ -290,7 +290,7 @@ extension Scope {
           }
         }
         return fragment.properties.isEmpty && fragment.operations.isEmpty ? nil : fragment
-      }, of: undo, alsoKnown: alsoKnown)
+      }, of: undo, takingBack: set.fragments, alsoKnown: alsoKnown)
   }
 }
 

@@ -43,7 +43,7 @@ extension Scope {
     while true {
       let rest = conflicts.indices.filter { !parts.contains($0) }
       let lost = lostMoves(of: moved, in: rest.map { fragments[$0] })
-      let found = rest.filter { fragments[$0].moves(among: lost) }
+      let found = rest.filter { leavingOut(lost, of: fragments[$0]) != fragments[$0] }
       if found.isEmpty { return parts }
       // A part of other moves as well makes these incomplete.
       parts.formUnion(found)
@@ -70,11 +70,4 @@ private struct MoveHalf: Hashable {
   let isRemoval: Bool
 
   var opposite: MoveHalf { MoveHalf(changeSet: changeSet, model: model, isRemoval: !isRemoval) }
-}
-
-extension SyncFragment {
-  /// Returns true if an operation takes one of these models out of a collection or puts it into one.
-  fileprivate func moves(among models: Set<UUID>) -> Bool {
-    operations.contains { $0.operations.contains { $0.moves(among: models) } }
-  }
 }

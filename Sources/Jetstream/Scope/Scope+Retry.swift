@@ -2,8 +2,8 @@ import Foundation
 
 /// Making the changes of conflicts again.
 extension Scope {
-  /// Returns the conflicts, followed by those of `known` without which they cannot be retried: the other halves of their
-  /// moves, and the additions of models that they name. An addition may be one half of further moves.
+  /// Returns the conflicts, followed by those of `known` without which they cannot be retried: the other halves of
+  /// their moves, and the additions of models that they name. An addition may be one half of further moves.
   func completing(_ conflicts: [Conflict], from known: [Conflict]) -> [Conflict] {
     let additions = Dictionary(
       known.filter { $0.property == nil }.map { ($0.model, $0) }, uniquingKeysWith: { $1 })
@@ -30,8 +30,8 @@ extension Scope {
     }
   }
 
-  /// Makes the changes of conflicts again, those of an atomic change set all or not at all. Other changes are made without
-  /// those that cannot be made.
+  /// Makes the changes of conflicts again, those of an atomic change set all or not at all. Other changes are made
+  /// without those that cannot be made.
   ///
   /// - Precondition: this is called within `modify`.
   /// - Returns: the conflicts whose changes were made.
