@@ -14,6 +14,24 @@ package struct MoveReach {
     }
   }
 
+  /// Returns the models that the operations of the changes take out of collections or put into them.
+  package static func moves(in changes: [SyncFragment]) -> [UUID: Move] {
+    var moves: [UUID: Move] = [:]
+    for fragment in changes {
+      for entry in fragment.operations {
+        let property = PropertyKey(uuid: fragment.uuid, name: entry.key)
+        for operation in entry.operations {
+          switch operation {
+          case .remove(let uuid): moves[uuid, default: .init()].sources.insert(property)
+          case .insert(let uuid, _): moves[uuid, default: .init()].targets.insert(property)
+          case .move, .add: break
+          }
+        }
+      }
+    }
+    return moves
+  }
+
   /// The number of candidates up to which each is searched for by itself, until the root is found: a model may have a great
   /// many others above it. For more candidates, all models above them are looked at, but each once.
   package static let few = 16

@@ -31,19 +31,8 @@ extension Scope {
     of moved: Set<UUID>, in changes: [SyncFragment], takingBack past: [SyncFragment] = []
   ) -> Set<UUID> {
     if moved.isEmpty { return [] }
-    var moves: [UUID: MoveReach.Move] = [:]
-    for fragment in changes {
-      for entry in fragment.operations {
-        let property = PropertyKey(uuid: fragment.uuid, name: entry.key)
-        for operation in entry.operations {
-          switch operation {
-          case .remove(let uuid): moves[uuid, default: .init()].sources.insert(property)
-          case .insert(let uuid, _): moves[uuid, default: .init()].targets.insert(property)
-          case .move, .add: break
-          }
-        }
-      }
-      if fragment.kind == .change { continue }
+    var moves = MoveReach.moves(in: changes)
+    for fragment in changes where fragment.kind == .add {
       forEachValue(in: fragment) { property, models, isKnown in
         for uuid in models where isKnown && moved.contains(uuid) {
           moves[uuid, default: .init()].targets.insert(property)

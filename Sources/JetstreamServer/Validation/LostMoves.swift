@@ -22,20 +22,8 @@ struct LostMoves {
   init(of fragments: [SyncFragment], rejected: [SyncFragment], in check: FragmentValidator) {
     guard Self.hasMoves(fragments, rejected: rejected, in: check) else { return }
     let content = check.content
-    var edits: [UUID: Move] = [:]
+    var edits = MoveReach.moves(in: fragments)
     var candidates: Set<UUID> = []
-    for fragment in fragments {
-      for entry in fragment.operations {
-        let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
-        for operation in entry.operations {
-          switch operation {
-          case .remove(let uuid): edits[uuid, default: Move()].sources.insert(name)
-          case .insert(let uuid, _): edits[uuid, default: Move()].targets.insert(name)
-          case .move, .add: break
-          }
-        }
-      }
-    }
     if !rejected.isEmpty, !edits.isEmpty {
       for fragment in rejected {
         let inserted = fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
