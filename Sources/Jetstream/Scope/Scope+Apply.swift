@@ -82,44 +82,14 @@ extension Scope {
       state: fragments, count: fragments.count, rootUUID: rootUUID, alsoKnown: { _ in nil })
   }
 
-  /// Replaces the content of the scope by a root with default values. Models that the root's initializer makes in
-  /// references and collections stay, with the values that it gives them. Does nothing without a root.
+  /// Replaces the content of the scope by a root with default values. Does nothing without a root.
   ///
   /// - Throws: as ``applyFullState(_:rootUUID:)`` does.
   func setToDefaults() throws(ScopeError) {
     guard let root else { return }
-    func children(of model: ModelObject) -> [Int: [ModelObject]] {
-      var result: [Int: [ModelObject]] = [:]
-      model.ensureRecord().forEachChild { result[$1, default: []].append($0) }
-      return result
-    }
-    var fragments: [SyncFragment] = []
-    var seen: Set<UUID> = [root.uuid]
-    var open = [(model: root, new: root.schema.modelClass.init())]
-    while let (model, new) = open.popLast() {
-      var fragment = SyncFragment(
-        .change, uuid: model.uuid, className: model.schema.wireName, properties: [:])
-      let (mine, made) = (children(of: model), children(of: new))
-      for property in model.schema.properties where property.isSynced {
-        if property.kind == .plain, model !== root {
-          // The initializer of the root may have given it another value than the default of its class.
-          fragment.properties[property.wireName] = new.json(of: property)
-        }
-        guard property.kind != .dictionary, let mine = mine[property.index],
-          let made = made[property.index]
-        else { continue }
-        // A property whose class makes models stays as it is if it is not named.
-        if !property.makesModels {
-          fragment.properties[property.wireName] = model.json(of: property)
-        }
-        for (child, new) in zip(mine, made)
-        where type(of: child) == type(of: new) && seen.insert(child.uuid).inserted {
-          open.append((child, new))
-        }
-      }
-      fragments.append(fragment)
-    }
-    try applyFullState(fragments, rootUUID: root.uuid)
+    let empty = SyncFragment(
+      .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
+    try applyFullState([empty], rootUUID: root.uuid)
   }
 
   /// Replaces the content of the scope by a full state that meets ``checkFullState(_:rootUUID:)``: the first `count`
