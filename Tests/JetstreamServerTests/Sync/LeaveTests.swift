@@ -343,34 +343,6 @@ struct LeaveTests {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
-  @Test("A change of a model that the root's initializer makes counts once, too")
-  func modelOfInitializerAgain() throws {
-    let client = world.addClient(root: Board())
-    let board = try #require(client.scope.root as? Board)
-    let canvas = try #require(board.canvas)
-    let shape = try #require(canvas.selected)
-    var records: [ReplicaRecord] = []
-    func fetch(_ history: ReplicaHistory?) throws {
-      try client.engine.fetch(
-        client.scope, params: [:], history: history, now: world.now,
-        store: { records.append($0) }, completion: { _ in })
-    }
-    try fetch(nil)
-    canvas.likes += 1
-    shape.x += 1
-    client.scope.flush()
-    guard case .named(let name, let root)? = records.first else {
-      Issue.record("The log does not begin with a name: \(records)")
-      return
-    }
-    for _ in 0..<2 {
-      _ = client.engine.leave(client.scope, now: world.now)
-      try fetch(ReplicaHistory(client: name, root: root, records: records))
-      #expect(board.canvas === canvas && canvas.likes == 6 && canvas.selected === shape)
-      #expect(shape.x == 1 && shape.label == "selected")
-    }
-  }
-
   @Test("Content that no change set has stays when a log without change sets is used again")
   func contentWithoutState() throws {
     let client = world.addClient()
@@ -563,18 +535,5 @@ struct RemovalTests {
     try await server.remove(again)
     client.close()
     await server.stop()
-  }
-}
-
-/// A root whose initializer makes models, with other values than their defaults.
-private final class Board: ModelObject {
-  @Property var canvas: Canvas?
-
-  required init() {
-    super.init()
-    let (made, shape) = (Canvas(), Shape())
-    shape.label = "selected"
-    (made.selected, made.likes) = (shape, 5)
-    canvas = made
   }
 }
