@@ -12,9 +12,9 @@ import Foundation
 /// Local changes are undone, and later changes of other replicas stay. A value gets its old value back if it still
 /// has the one that the change set gave it; an inserted model is removed; a removed model returns next to its old
 /// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
-/// like any other, which is observed, stored and sent. The undo of an atomic one is atomic: if a part of it no longer
-/// fits, nothing is undone. A change that the server rejects can no longer be undone; an undo or a redo that it rejects
-/// as a whole can be tried again.
+/// like any other, which is observed, stored and sent. The undo of an atomic one is atomic: if a part of it can no
+/// longer be made, because its model is gone for instance, nothing is undone. A change that the server rejects can no
+/// longer be undone; an undo or a redo that it rejects as a whole can be tried again.
 ///
 /// A history that is made with the log of its scope begins with what earlier processes could undo and redo. On a server
 /// it can include the change sets of all clients, by the authors that the server knows:
@@ -136,7 +136,8 @@ public final class UndoHistory {
   }
 
   /// Redoes the change set that was undone last. A new local change removes the change sets of the same author from
-  /// the redo stack, also if an observer makes it; a change without an author removes those without one.
+  /// the redo stack, also if an observer makes it; a change without an author removes those without one, and
+  /// those of the authors of the logs that record the scope.
   ///
   /// - Precondition: this is not called within ``Scope/modify(_:author:_:)``.
   /// - Parameter author: the author whose change set is redone; nil for the one that was undone last.

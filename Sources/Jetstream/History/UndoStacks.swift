@@ -19,9 +19,10 @@ struct UndoStacks {
     fileprivate func isBy(
       _ author: String?, isRemote: Bool = false, defaults: [String]
     ) -> Bool {
-      func isDefault(_ author: String?) -> Bool { author.map(defaults.contains) ?? true }
-      return self.author == author
-        || !self.isRemote && !isRemote && isDefault(self.author) && isDefault(author)
+      if self.author == author { return true }
+      // Two that are named are two, also if both are defaults.
+      guard !self.isRemote, !isRemote, self.author == nil || author == nil else { return false }
+      return defaults.contains(self.author ?? author ?? "")
     }
 
     /// Returns the change set with the author of the one that it undoes or redoes, if that is known.

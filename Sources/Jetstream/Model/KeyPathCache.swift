@@ -42,10 +42,14 @@ final class KeyPathCache: Sendable {
         let found = resolve() ?? Self.computed
         index = found
         store(found, for: keyPath)
-        resolved.withLock { resolved in
-          if resolved.count >= Self.limit { resolved.removeAll() }
+        // What the key paths have captured is released behind the lock.
+        let full = resolved.withLock { resolved -> [PathKey: Int]? in
+          let full = resolved.count >= Self.limit ? resolved : nil
+          if full != nil { resolved = [:] }
           resolved[key] = found
+          return full
         }
+        _ = full
       }
     }
     return index == Self.computed ? nil : index

@@ -224,7 +224,8 @@ extension Scope {
   /// change set settles. The changes of an atomic change set are made again all or not at all, and then the new change
   /// set is atomic.
   ///
-  /// The consequences of a conflict are retried with it, and so is the other half of a move between two properties. A
+  /// The consequences of a conflict are retried with it, and so are the other half of a move between two properties and the
+  /// rest of an atomic change set. A
   /// change that cannot be made, because its model is gone for instance, stays in the ledger, and so does a move into a
   /// model that is gone, or of a model that another replica has moved. A change of a model that only local properties hold
   /// is made, and sent once a synced property holds that model.

@@ -2,17 +2,24 @@ import Foundation
 
 /// Making the changes of conflicts again.
 extension Scope {
-  /// Returns the conflicts, followed by those of `known` without which they cannot be retried: the other halves of
-  /// their moves, and the additions of models that they name. An addition may be one half of further moves.
+  /// Returns the conflicts, each once, followed by those of `known` without which they cannot be retried: the others of
+  /// their atomic change sets, the other halves of their moves, and the additions of models that they name. An addition
+  /// may be one half of further moves.
   func completing(_ conflicts: [Conflict], from known: [Conflict]) -> [Conflict] {
     let additions = Dictionary(
       known.filter { $0.property == nil }.map { ($0.model, $0) }, uniquingKeysWith: { $1 })
-    var result = conflicts
+    var ids: Set<Conflict.ID> = []
+    var result = conflicts.filter { ids.insert($0.id).inserted }
     while true {
       let count = result.count
+      let atomic = Set(result.lazy.filter(\.isAtomic).map(\.changeSet))
+      result += known.filter {
+        $0.isAtomic && atomic.contains($0.changeSet) && ids.insert($0.id).inserted
+      }
       addAdditions(additions, to: &result)
       result = completingMoves(of: result, from: known)
       if result.count == count { return result }
+      ids.formUnion(result.lazy.map(\.id))
     }
   }
 

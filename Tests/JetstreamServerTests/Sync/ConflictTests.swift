@@ -393,6 +393,21 @@ struct ConflictTests: ScriptedSuite {
     #expect(server.engine.checkInvariants() == [])
   }
 
+  @Test("A retry of one conflict of an atomic change set retries all of it, each conflict once")
+  func partialAtomicRetry() throws {
+    scope.modifyAtomically {
+      canvas.name = "mine"
+      canvas.likes += 1
+    }
+    server.reply(to: try #require(server.takeSyncs().last).index, no)
+    let conflicts = items
+    #expect(conflicts.flatMap(\.parts).count == 2 && canvas.name == nil)
+    scope.retry([conflicts[0], conflicts[0]])
+    #expect(items.isEmpty && canvas.name == "mine" && canvas.likes == 1)
+    let sync = server.takeSyncs().last
+    #expect(sync?.atomic == true && sync?.fragments.count == 1)
+  }
+
   @Test("An addition stays in the ledger while nothing in the scope would hold the model")
   func unattachedRetry() throws {
     let new = Shape()

@@ -93,4 +93,18 @@ import Testing
     try await log.close()
     try await copy.close()
   }
+
+  @Test("The authors of two logs are two")
+  func namedAuthors() async throws {
+    let scope = Scope(name: "Canvas", root: Canvas())
+    let (log, _) = try await record(scope, as: "Ada", "own")
+    let (copy, _) = try await record(scope, as: "copy", "copy")
+    let history = UndoHistory(of: scope)
+    let canvas = try canvas(scope)
+    scope.modify(author: "copy") { canvas.likes += 1 }
+    #expect(history.undo(by: "Ada") == nil && canvas.likes == 1)
+    #expect(history.undo(by: "copy") != nil && canvas.likes == 0)
+    try await log.close()
+    try await copy.close()
+  }
 }
