@@ -42,7 +42,7 @@ final class KeyPathCache: Sendable {
         let found = resolve() ?? Self.computed
         index = found
         store(found, for: keyPath)
-        // What the key paths have captured is released behind the lock.
+        // Full, it is released after the lock, with all that its key paths have captured: that may call back.
         let full = resolved.withLock { resolved -> [PathKey: Int]? in
           let full = resolved.count >= Self.limit ? resolved : nil
           if full != nil { resolved = [:] }
@@ -83,8 +83,8 @@ final class KeyPathCache: Sendable {
     Int((key >> 4 &* 0x9E37_79B9_7F4A_7C15) >> 58)
   }
 
-  /// Safe although key paths are not Sendable: they are immutable, and are only compared and
-  /// hashed.
+  /// Safe for key paths without captured arguments, although they are not Sendable: they are immutable, and are only
+  /// compared, hashed and released. Arguments that key paths have captured have to bear that on any thread.
   private struct PathKey: Hashable, @unchecked Sendable {
     let path: AnyKeyPath
   }

@@ -146,7 +146,7 @@ extension ObservableModel {
     let index = schema.keyPaths.index(of: keyPath) {
       let other = type(of: self).init()
       let isStored = other.isIdentity(of: property, isThorough: false) { other[keyPath: keyPath] }
-      // What is not disproved counts as stored: of some types there are no values to try.
+      // A key path that is not disproved counts as stored: of some types there are no values to try.
       return isStored == false ? nil : property.index
     }
     return index.map(ResolvedPath.property) ?? .composite

@@ -33,7 +33,7 @@ extension Scope {
     let fragments = conflicts.map(\.fragment)
     var moved = movedModels(in: fragments)
     for conflict in conflicts where conflict.reason == .moveLost {
-      // What else the change set has removed from the collection counts, so this removal is one half of a move.
+      // Other removals of the same change set count, so this one is one half of a move.
       forEachMoveHalf(in: conflict) { half in
         if half.isRemoval, model(half.model) != nil { moved.insert(half.model) }
       }

@@ -29,7 +29,7 @@ import Testing
     }
     let holder = Holder()
     let scope = manualScope(holder)
-    // What the arguments capture makes each key path an object of its own.
+    // Each key path captures its argument, and is an object of its own.
     func observe(_ place: Int) {
       holder.observeChange(listener, \.[place], isolation: here()) { $0.called() }
       holder.observeChange(listener, \.[limit: place], isolation: here()) { $0.log.append("") }
