@@ -69,7 +69,12 @@ final class OrderTwin {
           of: sync.fragments, isAtomic: sync.atomic == true, by: submitter,
           objections: judged.objections)
     }
+    let plain = draft == nil ? plainDraft(of: sync, submitter) : nil
     let own = order.submit(sync, by: submitter, judged: draft)
+    if let plain, let item = own.item {
+      let told = order.broadcast(of: plain.effective)
+      compare("told as it is", text(item.fragments), text(told))
+    }
     compare("replies", "\(result.replies)", "\(own.replies)")
     compare("applied", text(result.item?.fragments), text(own.item?.fragments))
     compare("applied as values", text(result.item?.whole), text(own.item?.whole))
@@ -83,6 +88,24 @@ final class OrderTwin {
       text(withoutHeldBack(own.set?.undo, first)))
     compareStates(first)
     if let before, let set = own.set { undo(set.undo, to: before) }
+  }
+
+  /// Returns the draft of a submission that only sets plain values, after comparing it with that of a validation; nil for
+  /// any other one.
+  private func plainDraft(
+    of sync: ScopeSync, _ submitter: ScopeOrder.Submitter
+  ) -> ScopeOrder.Draft? {
+    guard sync.procedure == nil,
+      let plain = order.plainDraft(of: sync.fragments, by: submitter)
+    else { return nil }
+    let draft = order.validatedDraft(
+      of: sync.fragments, isAtomic: sync.atomic == true, by: submitter)
+    compare("plain values", text(draft.effective), text(plain.effective))
+    compare("their replies", "\(draft.replies)", "\(plain.replies)")
+    compare(
+      "their places", "\(draft.positions), \(draft.accepted)",
+      "\(plain.positions), \(plain.accepted)")
+    return plain
   }
 
   /// Applies the inverse of the last submission to another document, and compares what that has with the state before.

@@ -25,6 +25,8 @@ extension ScopeOrder {
     var before: [PropertyKey: JSONValue] = [:]
     /// True for an atomic change set of which a part cannot be applied.
     var isRejected = false
+    /// True if the submission only sets plain values, and all of them are applied.
+    var isPlain = false
     /// The reasons for which rules could not decide, for the operator.
     var problems: [String] = []
     /// The effort of judging it; see ``Result/effort``.

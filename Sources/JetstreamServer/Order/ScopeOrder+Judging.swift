@@ -76,7 +76,17 @@ extension ScopeOrder {
   }
 
   /// Checks and merges a submission without a look at the app's rules.
-  func draft(
+  private func draft(
+    of fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter,
+    objections: [Int: WireError]
+  ) -> Draft {
+    if objections.isEmpty, let draft = plainDraft(of: fragments, by: submitter) { return draft }
+    return validatedDraft(
+      of: fragments, isAtomic: isAtomic, by: submitter, objections: objections)
+  }
+
+  /// Returns the draft of any submission. For one that only sets plain values, it is that of ``plainDraft(of:by:)``.
+  func validatedDraft(
     of fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter,
     objections: [Int: WireError] = [:]
   ) -> Draft {

@@ -73,17 +73,19 @@ extension ScopeOrder {
         sequence: sequence, origin: isSure ? submitter.session : nil)
     }
     for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
-    let done = broadcast(of: effective)
+    let standsAsItIs = draft.isPlain && stands(effective)
+    let done = standsAsItIs ? effective : broadcast(of: effective)
     if hasSizeLimit { noteArrivals(done, unknown: draft.unknownModels, left) }
     result.set = undo.map {
       ChangeSet(
         fragments: done, undo: $0, author: submitter.origin.author,
         message: submitter.origin.message, date: submitter.origin.date)
     }
-    let isUnchanged = submitter.usesOperations && isSame(done, accepted)
+    let isUnchanged = standsAsItIs || (submitter.usesOperations && isSame(done, accepted))
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
-      text: text != nil && isUnchanged && hasSameText(done, fragments) ? text : nil,
+      text: standsAsItIs || (text != nil && isUnchanged && hasSameText(done, fragments))
+        ? text : nil,
       whole: needsValues ? broadcast(of: effective, asValues: true) : nil,
       newcomers: takeNewcomers(among: done),
       replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
@@ -207,7 +209,7 @@ extension ScopeOrder {
 
 extension JSONValue {
   /// True if the value has members in some order.
-  fileprivate var hasObject: Bool {
+  var hasObject: Bool {
     switch self {
     case .object: true
     case .array(let elements): elements.contains(where: \.hasObject)

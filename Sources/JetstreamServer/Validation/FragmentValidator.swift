@@ -158,12 +158,14 @@ struct FragmentValidator {
   /// The reply to a change set of one fragment that is accepted.
   private static let accepted = [FragmentReply()]
 
+  /// Returns the replies to a change set of which all fragments are accepted.
+  static func replies(acceptingAll count: Int) -> [FragmentReply] {
+    count == 1 ? accepted : Array(repeating: FragmentReply(), count: count)
+  }
+
   /// The replies to the fragments, with the errors found by this validation.
   var replies: [FragmentReply] {
-    if errors.isEmpty, causes.isEmpty {
-      return fragments.count == 1
-        ? Self.accepted : Array(repeating: FragmentReply(), count: fragments.count)
-    }
+    if errors.isEmpty, causes.isEmpty { return Self.replies(acceptingAll: fragments.count) }
     return fragments.indices.map { FragmentReply(error: errors[$0], causedBy: causes[$0]) }
   }
 

@@ -115,7 +115,7 @@ struct DifferenceTests {
         session: 1, proven: host.sequence, rebases: true, missed: .init())
       submitter.usesOperations = seed % 3 != 0 || source.chance(0.5)
       let isAtomic = source.chance(0.2)
-      let draft = host.draft(of: fragments, isAtomic: isAtomic, by: submitter)
+      let draft = host.validatedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
       let slices = source.chance(0.5) ? Int.max : source.chance(0.5) ? 1 : 4
       let differences =
         draft.isRejected
