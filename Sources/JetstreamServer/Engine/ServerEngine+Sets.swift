@@ -157,9 +157,11 @@ extension ServerEngine {
 
   /// Forgets decisions of clients that do not have the scope now, if there are too many.
   func trimClients(of host: ScopeHost) {
+    let (limit, bytes) = (configuration.rememberedClients, configuration.absentDecisionBytes)
+    guard host.order.clients.isTrimDue(to: limit, bytes: bytes) else { return }
     let stream = host.order.stream
     host.order.clients.trim(
-      to: configuration.rememberedClients, bytes: configuration.absentDecisionBytes,
+      to: limit, bytes: bytes,
       present: { [unowned host] in
         var present = Set(host.audience.subscriptions.values.compactMap(\.client))
         // A client that has left may have a change set that is still being decided.

@@ -63,9 +63,12 @@ extension ScopeOrder {
   /// Notes which properties of the root the fragments write, of dictionaries not each entry.
   func noteWritten(_ fragments: [SyncFragment]) {
     guard written != nil, let root = content.root else { return }
-    let schema = root.classSchema
-    for at in fragments.indices where fragments[at].uuid == root.uuid {
-      for (key, _) in fragments[at].properties { written?.insert(schema.declaredName(key)) }
+    let uuid = root.uuid
+    for at in fragments.indices where fragments[at].uuid == uuid {
+      let schema = root.classSchema
+      for member in fragments[at].properties.members {
+        written?.insert(schema.declaredName(member.key))
+      }
       for entry in fragments[at].operations { written?.insert(entry.key) }
     }
   }

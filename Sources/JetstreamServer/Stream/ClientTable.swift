@@ -113,8 +113,8 @@ struct ClientTable {
     to limit: Int, bytes most: Int?, present: () -> Set<UUID>, last: () -> [UUID: Int] = { [:] }
   ) {
     let limit = max(limit, 0)
-    let margin = max(limit / 4, 1)
-    if byID.count - limit > margin, byID.count > trimAt {
+    let margin = Self.margin(of: limit)
+    if hasTooMany(for: limit) {
       let absent = absent(present())
         .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
       let last = last()
@@ -128,6 +128,18 @@ struct ClientTable {
       trimAt = byID.count + margin
     }
     if let most, addedBytes > most / 4 { empty(absent(present()), to: most) }
+  }
+
+  /// True if ``trim(to:bytes:present:last:)`` would look at the clients. Cost: O(1).
+  func isTrimDue(to limit: Int, bytes most: Int?) -> Bool {
+    hasTooMany(for: max(limit, 0)) || most.map { addedBytes > $0 / 4 } ?? false
+  }
+
+  /// The number of clients above a limit from which on some are forgotten.
+  private static func margin(of limit: Int) -> Int { max(limit / 4, 1) }
+
+  private func hasTooMany(for limit: Int) -> Bool {
+    byID.count - limit > Self.margin(of: limit) && byID.count > trimAt
   }
 
   private func absent(_ present: Set<UUID>) -> [UUID: ScopeHistory.Client] {
