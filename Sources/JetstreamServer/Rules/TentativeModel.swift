@@ -12,8 +12,8 @@ final class TentativeModel {
     fileprivate(set) var assigned: JSONValue?
     /// The operations that come behind it.
     fileprivate(set) var operations: [PropertyOperation] = []
-    /// The value that a plain property gets, from the first time that it was asked for.
-    fileprivate var value: JSONValue?
+    /// The value that a plain property has, and the one that it gets, from the first time that each was asked for.
+    fileprivate var old, value: JSONValue?
 
     fileprivate init(_ property: PropertySchema, at index: Int) {
       (self.property, fragments) = (property, FragmentIndices(index))
@@ -187,6 +187,23 @@ final class TentativeModel {
 
   /// Returns the value that a property has now; of a new model, its default.
   func oldValue(of property: PropertySchema) -> JSONValue {
+    guard let place = place(of: property) else { return currentValue(of: property) }
+    return oldValue(at: place)
+  }
+
+  /// Returns the value that a written property has now.
+  private func oldValue(at place: Int) -> JSONValue {
+    if let known = place == 0 ? first!.old : others[place - 1].old { return known }
+    let property = property(at: place)
+    let value = currentValue(of: property)
+    // A rule reads it again. Collections are not kept, since each may be large.
+    if case .plain = property.kind {
+      if place == 0 { first!.old = value } else { others[place - 1].old = value }
+    }
+    return value
+  }
+
+  private func currentValue(of property: PropertySchema) -> JSONValue {
     current?.currentJSON(of: property) ?? property.defaultValue
   }
 
@@ -205,8 +222,8 @@ final class TentativeModel {
     let assigned = place == 0 ? first!.assigned : others[place - 1].assigned
     let value =
       operations.isEmpty
-      ? assigned.map { property.normalized($0) ?? $0 } ?? oldValue(of: property)
-      : Self.value(of: property, after: operations, on: assigned ?? oldValue(of: property))
+      ? assigned.map { Self.normal($0, of: property) } ?? oldValue(at: place)
+      : Self.value(of: property, after: operations, on: assigned ?? oldValue(at: place))
     // A rule may read it any number of times. Collections are not kept, since each may be large.
     if case .plain = property.kind {
       if place == 0 { first!.value = value } else { others[place - 1].value = value }
@@ -214,10 +231,17 @@ final class TentativeModel {
     return value
   }
 
+  /// Returns a value as its property writes it.
+  private static func normal(_ value: JSONValue, of property: PropertySchema) -> JSONValue {
+    // Whole numbers are written in one way only.
+    if property.counterRange != nil, case .integer = value { return value }
+    return property.normalized(value) ?? value
+  }
+
   /// Returns true if the write at a place changes a value without models, as its type writes it.
   func changesValue(at place: Int) -> Bool {
     let property = property(at: place)
-    let (old, new) = (oldValue(of: property), newValue(at: place))
+    let (old, new) = (oldValue(at: place), newValue(at: place))
     // Whole numbers are written in one way only.
     if property.counterRange != nil, case (.integer(let old), .integer(let new)) = (old, new) {
       return old != new
@@ -244,49 +268,6 @@ final class TentativeModel {
     guard let range = property.counterRange else { return start }
     return PropertyOperation.apply(
       operations.filter { $0.model == nil }, to: start, within: range)
-  }
-
-  /// Returns the models that a property holds now, or would hold.
-  func models(in property: PropertySchema, after: Bool) -> [UUID] {
-    if property.kind == .dictionary {
-      return entries(of: property, after: after).map(\.model)
-    }
-    return Self.models(in: after ? newValue(of: property) : oldValue(of: property))
-  }
-
-  /// Returns the models that the value of a reference or of a collection names.
-  static func models(in value: JSONValue) -> [UUID] {
-    CollectionContent(value)?.elements ?? model(in: value).map { [$0] } ?? []
-  }
-
-  /// Returns the model that the value of a reference names; nil if it names none.
-  static func model(in value: JSONValue) -> UUID? {
-    if case .string(let text) = value { UUID(wireText: text) } else { nil }
-  }
-
-  /// Returns the entries that a dictionary has now, or would have.
-  func entries(of dictionary: PropertySchema, after: Bool) -> [(key: String, model: UUID)] {
-    var models: [String: UUID] = [:]
-    func note(_ entry: PropertySchema, _ value: JSONValue) {
-      guard let key = entry.entryKey, entry.index == dictionary.index else { return }
-      models[key] = Self.model(in: value)
-    }
-    for member in (current?.currentProperties() ?? JSONObject()).members {
-      if let entry = schema[wireName: member.key] { note(entry, member.value) }
-    }
-    if after {
-      for place in 0..<writeCount { note(write(at: place).property, newValue(at: place)) }
-    }
-    return models.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-  }
-
-  /// Calls `body` with each model that a synced property would hold.
-  func forEachNewChild(_ body: (UUID) -> Void) {
-    for property in schema.properties where property.isSynced {
-      // A comparison of kinds would call the other module.
-      if case .plain = property.kind { continue }
-      for uuid in models(in: property, after: true) { body(uuid) }
-    }
   }
 }
 
