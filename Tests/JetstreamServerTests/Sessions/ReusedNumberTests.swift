@@ -47,6 +47,24 @@ struct ReusedNumberTests {
     #expect(world.canvas.likes == 31 && world.server.checkInvariants() == [])
   }
 
+  @Test("Nothing is applied either once the client has fetched the scope again as before")
+  func fetchedAgain() {
+    let peer = peer()
+    peer.send(sync(peer, number: 1, adding: 1))
+    let reused = sync(peer, number: 1, adding: 10)
+    peer.send(reused)
+    #expect(isReused(reused, by: peer))
+    // The client may have made both before it knew of the refusal.
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas", client: client))))
+    let next = sync(peer, number: 2, adding: 10)
+    peer.send(next)
+    #expect(isReused(next, by: peer) && world.canvas.likes == 1)
+
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas", client: UUID()))))
+    peer.send(sync(peer, number: 1, adding: 10))
+    #expect(world.canvas.likes == 11 && world.server.checkInvariants() == [])
+  }
+
   @Test("The answer comes behind those that wait until they are durable")
   func inOrder() {
     let peer = peer()
