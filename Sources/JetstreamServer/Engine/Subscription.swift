@@ -84,8 +84,12 @@ final class Subscription {
   /// The identity under which the client numbers its change sets of the scope; nil if it does not.
   var client: UUID? { numbering?.id }
 
-  /// Notes the identity with which the client has fetched the scope once more.
-  func fetched(by client: NumberingClient?) { numbering = client }
+  /// Notes the identity with which the client has fetched the scope once more. Under the same one, a number that the
+  /// client has given to another change set stays refused: it may have sent this fetch, and change sets behind it,
+  /// before it knew.
+  func fetched(by client: NumberingClient?) {
+    if client?.id != numbering?.id { numbering = client }
+  }
 
   /// Notes that the client has given a number to another change set than the one that was decided, or is being decided.
   func noteReuse(of number: Int) { numbering?.reusedNumber = number }
