@@ -105,8 +105,8 @@ final class ScriptedServer {
       arrived: arrived, now: now)
   }
 
-  func close(_ code: Int = 0, _ reason: String = "") {
-    engine.closed(number, code: code, reason: reason, now: now)
+  func close(_ code: Int = 0, _ reason: String = "", isPermanent: Bool = false) {
+    engine.closed(number, code: code, reason: reason, isPermanent: isPermanent, now: now)
   }
 
   func advance(by duration: Duration) {

@@ -1,6 +1,7 @@
-import Jetstream
 import JetstreamServer
 import Testing
+
+@testable import Jetstream
 
 @Suite("A client's session")
 struct ClientSessionTests {
@@ -122,6 +123,22 @@ struct ClientSessionTests {
     #expect(server.engine.status == .waiting)
     server.advance(by: .seconds(1))
     #expect(server.attempts == [nil, nil, "second"])
+  }
+
+  @Test(
+    "After closing, connecting ends where no server can answer; with a session, it is tried again")
+  func closeAndConnectInVain() {
+    server.join()
+    server.close(isPermanent: true)
+    #expect(server.engine.status == .waiting)
+    server.engine.close()
+    server.connect()
+    server.close(isPermanent: true)
+    #expect(server.engine.status == .offline)
+    server.advance(by: .seconds(100))
+    #expect(server.attempts == [nil, nil])
+    // The client has had a session, in whichever attempt.
+    #expect(server.engine.credentials.reason == .reconnect)
   }
 
   @Test("A missing message makes the client reconnect, a repeated one is ignored")
