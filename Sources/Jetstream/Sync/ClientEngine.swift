@@ -243,7 +243,7 @@ package final class ClientEngine {
 
   /// Handles the end of a connection, or a failed attempt to open one. `code` is 0 without a close frame. The client
   /// waits at least `retryAfter` before it tries again, and gives up if `isPermanent` is true before the first
-  /// session.
+  /// session since the app has had it connect.
   package func closed(
     _ number: Int, code: Int, reason: String, retryAfter: Duration = .zero,
     isPermanent: Bool = false, refusesCredentials: Bool = false, now: Duration
