@@ -24,7 +24,7 @@ extension ServerEngine {
     }
     let id = submitter.author.map {
       ProcedureRequest.Call.identity(
-        of: sync, by: $0.client, number: $0.number, in: host.content.name)
+        of: sync, by: $0.client, number: $0.number, in: host.content)
     }
     let request = ProcedureRequest(
       .init(

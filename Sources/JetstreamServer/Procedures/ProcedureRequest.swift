@@ -28,6 +28,9 @@ import Jetstream
 public final class ProcedureRequest {
   /// The identity of the call: the same each time that the client sends it, and that of no other call in any scope, whatever
   /// clients claim. Name it to other services, so that they do once what is asked for again.
+  ///
+  /// A scope is known by its name and by the UUID of its root. If a server that is started again makes the root anew,
+  /// and not from a log, give the root the same UUID.
   public let id: UUID
   /// The name of the procedure.
   public let name: String
@@ -67,16 +70,18 @@ public final class ProcedureRequest {
     let arguments: JSONValue?
 
     /// Returns the identity of a client's call. A client that gives another call the number of one that was not decided
-    /// does not get the other's: what was done for it would count for this one.
+    /// does not get the other's: what was done for it would count for this one. Nor does it with the same number in
+    /// another scope of the same name, which has another root.
     static func identity(
-      of sync: ScopeSync, by client: UUID, number: Int, in scope: String
+      of sync: ScopeSync, by client: UUID, number: Int, in content: any HostedContent
     ) -> UUID {
-      let content: JSONValue = [
-        .string(scope), sync.procedure.map { .string($0) } ?? .null,
+      let meaning: JSONValue = [
+        .string(content.name), content.root.map { .string($0.uuid.wireText) } ?? .null,
+        sync.procedure.map { .string($0) } ?? .null,
         sync.arguments ?? .array(sync.fragments.map(\.json)),
       ]
       return UUID(
-        named: "Jetstream call \(number) of \(client.wireText): \(content.text)")
+        named: "Jetstream call \(number) of \(client.wireText): \(meaning.text)")
     }
   }
 
