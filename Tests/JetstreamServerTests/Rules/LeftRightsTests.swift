@@ -134,6 +134,29 @@ struct LeftRightsTests {
     #expect(!open.requests[0].isOpen && open.requests[0].comesAgain)
   }
 
+  @Test(
+    "A call goes on with the credentials with which its session was resumed",
+    arguments: [30.0, 5.0])
+  func renewedExpiry(seconds: TimeInterval) throws {
+    let start = Date(timeIntervalSince1970: 1_000_000)
+    world.date = start
+    world.authenticate = { _ in .accepted(Principal("u-1", expiry: start + 10)) }
+    let peer = peer()
+    peer.call(number: 1)
+    world.authenticate = { _ in .accepted(Principal("u-1", expiry: start + seconds)) }
+    let token = try #require(peer.token)
+    let again = RawPeer(world, params: ["sessiontoken": token])
+    #expect(again.close == nil && world.server.sessionCount == 1)
+    world.server.endSession(token, now: world.now)
+    // Between the two expiries.
+    world.date = start + 8 + (seconds > 10 ? 4 : 0)
+    world.server.advance(to: world.now + .seconds(1))
+    #expect(open.requests[0].isOpen == (seconds > 10))
+    world.date = start + 31
+    world.server.advance(to: world.now + .seconds(2))
+    #expect(!open.requests[0].isOpen && open.requests[0].comesAgain)
+  }
+
   @Test("Of another principal, nothing ends")
   func others() throws {
     let peer = peer()
