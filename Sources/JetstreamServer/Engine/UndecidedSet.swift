@@ -16,7 +16,7 @@ class UndecidedSet {
   let submitter: ScopeOrder.Submitter
   /// The subscription that waits for the answer; nil while there is none.
   private(set) weak var subscription: Subscription?
-  /// The session that has sent it last, as it was then: it may have left the scope since, or have ended.
+  /// The session that has sent it last, as it was then or, if it has left the scope since or has ended, when it left.
   private(set) var origin: SessionInfo
   /// The name under which that session has fetched the scope.
   private(set) var scopeName: String
@@ -55,9 +55,11 @@ class UndecidedSet {
     isReadOnly = false
   }
 
-  /// Notes that a session leaves the scope. If it has sent the change set last, the rights that it has until then count.
+  /// Notes that a session leaves the scope. If it has sent the change set last, the rights that it has until then
+  /// count, and its credentials, which may have been renewed since.
   func left(by subscription: Subscription, asReadOnly: Bool) {
-    if self.subscription === subscription { isReadOnly = asReadOnly }
+    guard self.subscription === subscription else { return }
+    (isReadOnly, origin) = (asReadOnly, subscription.session.info)
   }
 
   /// Notes that a subscription has change sets that wait for the decision.
