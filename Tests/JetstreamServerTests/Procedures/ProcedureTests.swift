@@ -11,6 +11,7 @@ struct ProcedureTests {
     var requests: [ProcedureRequest] = []
   }
   private let open = Open()
+  private struct Oops: Error {}
 
   init() {
     serve(Like.self)
@@ -220,6 +221,27 @@ struct ProcedureTests {
         == .procedureFailed(.rejected("Procedure Canvas.like has taken too long")))
     #expect(throws: CancellationError.self) { try request.commit(Like()) }
     #expect(world.log.contains { $0.contains("Canvas.like: it has taken too long") })
+    world.server.ended(request, after: Oops(), Like.Failure.self)
+    #expect(world.log.last?.contains("Canvas.like: thrown after it was cancelled: Oops") == true)
+  }
+
+  @Test(
+    "The operator is told of an error behind a commit, and of one behind a dropped call, as such")
+  func thrownLate() throws {
+    hold(Like.self)
+    let peer = RawPeer.joined(world, protocol: 2)
+    peer.call(number: nil)
+    let first = try #require(open.requests.first)
+    try first.commit(Like())
+    world.server.ended(first, after: Oops(), Like.Failure.self)
+    #expect(world.log.last?.contains("Canvas.like: thrown behind its commit: Oops") == true)
+    peer.call(number: nil)
+    let second = try #require(open.requests.last)
+    let token = try #require(peer.token)
+    world.server.endSession(token, telling: .gone("The app has ended it"))
+    #expect(!second.isOpen && second.comesAgain)
+    world.server.ended(second, after: Oops(), Like.Failure.self)
+    #expect(world.log.last?.contains("Canvas.like: thrown after it was cancelled: Oops") == true)
   }
 
   @Test("A late call whose session the app ends when it hears of that is made again")
@@ -283,7 +305,6 @@ struct ProcedureTests {
   )
   func ended() async throws {
     hold(Like.self)
-    struct Oops: Error {}
     let ann = client()
     for attempt in 0..<2 {
       let call = try ann.scope.call(Like())
