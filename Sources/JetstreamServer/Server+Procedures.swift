@@ -35,7 +35,7 @@ extension Server {
   ///
   /// A call fails with the procedure's `Failure` that the handler throws, or with a `WireError`. Any other error is reported,
   /// and the client is told no more than that the procedure has failed; so is a handler that returns without a commit. What it
-  /// throws after a commit is reported.
+  /// throws after a commit, or after its call was cancelled, is reported.
   public func procedure<P: Procedure>(
     _: P.Type, handler: @escaping (P, ProcedureRequest) async throws -> Void
   ) {

@@ -26,6 +26,6 @@ final class RunningCall: UndecidedSet {
   func meetsConstraints(at sequence: Int) { judgedAt = sequence }
 
   override func drop(comesAgain: Bool = true) {
-    request.end(isCancelled: true, comesAgain: comesAgain)
+    request.end(as: .dropped(comesAgain: comesAgain))
   }
 }

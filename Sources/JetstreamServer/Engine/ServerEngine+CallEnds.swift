@@ -20,7 +20,8 @@ extension ServerEngine {
     defer { noteEnd(of: request) }
     guard request.isOpen else {
       if error is CancellationError { return }
-      return report("thrown behind its commit: \(error)", about: request)
+      let when = request.ending == .committed ? "behind its commit" : "after it was cancelled"
+      return report("thrown \(when): \(error)", about: request)
     }
     // The replies of a commit that was rejected belong to its error: a handler may go on, and throw another one.
     if let rejections = request.rejections, (error as? WireError) != rejections.firstError {
@@ -78,7 +79,7 @@ extension ServerEngine {
     }
     turn {
       keepDecision(on: call, in: host, result)
-      finish(call, in: host, result, isCancelled: true)
+      finish(call, in: host, result, as: .failed)
     }
   }
 

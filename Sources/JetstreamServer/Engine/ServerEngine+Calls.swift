@@ -126,18 +126,19 @@ extension ServerEngine {
       }
       if let item = result.item { broadcast(item, of: host, except: nil) }
       for (item, set) in result.behind { host.order.onLocalChanges?(item, set) }
-      finish(call, in: host, result, isCancelled: false)
+      finish(call, in: host, result, as: .committed)
     }
   }
 
   /// Ends a decided call, answers it, and goes on with what has waited behind it.
   func finish(
-    _ call: RunningCall, in host: ScopeHost, _ result: ScopeOrder.Result, isCancelled: Bool
+    _ call: RunningCall, in host: ScopeHost, _ result: ScopeOrder.Result,
+    as end: ProcedureRequest.End
   ) {
     if host.undecided[call.sender] === call { host.undecided[call.sender] = nil }
     // An observer of the change set may have had it dropped.
     host.undecided.noteEnded(call)
-    call.request.end(isCancelled: isCancelled)
+    call.request.end(as: end)
     answer(call, result)
   }
 

@@ -44,7 +44,7 @@ public final class ProcedureRequest {
   /// True once the request is over and the call is not decided: the client sends it again, with the same ``id``, if it gets
   /// its rights back. What was done elsewhere for the call has to stay until then. False if the client has taken another
   /// identity, since the call has another ``id`` then.
-  public internal(set) var comesAgain = false
+  public var comesAgain: Bool { ending == .dropped(comesAgain: true) }
 
   /// The arguments; nil for a procedure that has none.
   let arguments: JSONValue?
@@ -58,7 +58,8 @@ public final class ProcedureRequest {
   weak var call: AnyObject?
   /// The replies to the client's changes, once they were rejected.
   var rejections: [FragmentReply]?
-  private var content: (any HostedContent)?
+  /// The scope's content until the request is over; then its end.
+  private var state: State
   /// Makes one change set of what its argument does, and decides the call with what that returns.
   private let make: (ProcedureRequest, (ModelObject) throws -> JSONValue) throws -> Void
 
@@ -85,6 +86,21 @@ public final class ProcedureRequest {
     }
   }
 
+  /// The end of a request.
+  enum End: Equatable {
+    /// The call was decided by a commit.
+    case committed
+    /// The call has failed.
+    case failed
+    /// The call is not decided.
+    case dropped(comesAgain: Bool)
+  }
+
+  private enum State {
+    case open(any HostedContent)
+    case over(End)
+  }
+
   init(
     _ call: Call, of session: SessionInfo, in content: any HostedContent, deadline: Duration,
     make: @escaping (ProcedureRequest, (ModelObject) throws -> JSONValue) throws -> Void
@@ -93,12 +109,19 @@ public final class ProcedureRequest {
     scope = content.name
     self.session = session
     self.deadline = deadline
-    self.content = content
+    state = .open(content)
     self.make = make
   }
 
   /// True while a commit is possible.
   package var isOpen: Bool { content != nil }
+
+  private var content: (any HostedContent)? {
+    if case .open(let content) = state { content } else { nil }
+  }
+
+  /// The end of the request; nil while it is open.
+  var ending: End? { if case .over(let end) = state { end } else { nil } }
 
   /// Looks at the models as they are now, without what the call has changed on the client. Nothing may be changed in `body`.
   ///
@@ -153,13 +176,12 @@ public final class ProcedureRequest {
     }
   }
 
-  /// Ends the request: it was decided, or will not be.
-  func end(isCancelled: Bool, comesAgain: Bool = false) {
-    content = nil
-    self.comesAgain = comesAgain
+  /// Ends the request, and cancels the handler that has not committed.
+  func end(as end: End) {
+    state = .over(end)
     let onCancel = self.onCancel
     self.onCancel = {}
-    if isCancelled { onCancel() }
+    if end != .committed { onCancel() }
   }
 
   /// Returns the arguments as those of a procedure.
