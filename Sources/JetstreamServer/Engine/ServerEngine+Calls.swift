@@ -19,9 +19,6 @@ extension ServerEngine {
     let (sync, session, host) = (arrival.sync, arrival.session, subscription.host)
     let submitter = submitter(of: arrival, to: subscription)
     guard subscription.isLive, !host.hasEnded else { return }
-    if hasLeftTooManyCalls(session.info, in: host) {
-      return answer(sync, to: session, rejecting: .tooManyCalls)
-    }
     let id = submitter.author.map {
       ProcedureRequest.Call.identity(
         of: sync, by: $0.client, number: $0.number, in: host.content)
@@ -38,6 +35,7 @@ extension ServerEngine {
     let call = RunningCall(
       request, sync, checksum: checksum, submitter, subscription)
     host.undecided[call.sender] = call
+    if hasLeftTooManyCalls(session.info, in: host) { return fail(call, in: host, .tooManyCalls) }
     if let error = objection(to: sync, as: text, from: session, in: host) {
       return fail(call, in: host, error)
     }
