@@ -52,9 +52,16 @@ extension ServerEngine {
       let isWhole = decision.fragmentReplies.isEmpty && decision.sequence != nil
       let replies =
         isWhole ? sync.fragments.map { _ in FragmentReply() } : decision.fragmentReplies
+      // A session of the client's that is lost may have delivered it since this one has begun. If this one is not told
+      // what comes from others, its client learns the sequence and the effect from the reply alone, as with any other
+      // change set of its own. Once the stream has dropped it, neither is told: a client at the sequence before would
+      // go on without the effect.
+      let item = decision.sequence.flatMap { host.order.stream.item(at: $0) }
       reply(
         to: sync, of: session, on: subscription,
-        ScopeOrder.Result(replies: replies, effective: [], outcome: decision.outcome))
+        ScopeOrder.Result(
+          replies: replies, item: item, effective: item?.fragments ?? [],
+          outcome: decision.outcome))
     case .contradiction:
       subscription.noteReuse(of: number)
       rejectReuse(of: number, by: sync, on: subscription)

@@ -199,40 +199,6 @@ final class ServerSession {
       && channel.hasRoom(beside: waiting.sets, bytes: waiting.bytes)
   }
 
-  /// Answers a change set. The reply comes behind everything that precedes the change set in the scope's order, or at
-  /// once if the client does not want to be sent that.
-  func answer(_ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription) {
-    if version == 1 {
-      subscription.sent.append((queue(.scopeSyncReply(reply)), sequence))
-      return
-    }
-    if subscription.limit != nil, subscription.untoldState == nil {
-      queue(.scopeSyncReply(reply))
-      return
-    }
-    if !link.isOpen { subscription.fallBehind() }
-    tellNews(upTo: reply.sequence.map { $0 - 1 } ?? sequence, of: subscription)
-    if subscription.isBehind {
-      subscription.later.append((sequence, reply))
-    } else {
-      tell(reply, of: subscription)
-    }
-  }
-
-  /// Sends the replies that have waited for change sets that are not sent any more.
-  func answerRest(of subscription: Subscription) {
-    for (_, reply) in subscription.later { queue(.scopeSyncReply(reply)) }
-    subscription.later = []
-    subscription.catchUp()
-  }
-
-  func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
-    var reply = reply
-    reply.index = channel.nextIndex
-    queue(.scopeSyncReply(reply))
-    if let own = reply.sequence { subscription.tell(upTo: own) }
-  }
-
   func tell(
     _ item: StreamItem, of subscription: Subscription, asOwn number: Int? = nil
   ) {

@@ -190,6 +190,12 @@ package struct ScopeStream {
     return items[..<count].last { $0.author?.client == client }?.sequence ?? first - 1
   }
 
+  /// Returns the item at a sequence; nil if there is none, or if it was dropped.
+  func item(at sequence: Int) -> StreamItem? {
+    guard let start, sequence > start, sequence <= start + items.count else { return nil }
+    return items[sequence - start - 1]
+  }
+
   /// Returns the items after `sequence`; nil if some of them were dropped, or if `sequence` is after `last`.
   func items(after sequence: Int, upTo last: Int) -> ArraySlice<StreamItem>? {
     if sequence == last { return [] }

@@ -1,0 +1,51 @@
+import Jetstream
+
+/// The replies to the change sets of a session's client.
+extension ServerSession {
+  /// Answers a change set. The reply comes behind everything that precedes the change set in the scope's order, or at
+  /// once if the client does not want to be sent that.
+  func answer(_ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription) {
+    if version == 1 {
+      subscription.sent.append((queue(.scopeSyncReply(reply)), sequence))
+      return
+    }
+    if subscription.limit != nil, subscription.untoldState == nil {
+      queue(.scopeSyncReply(reply.omittingEffect(upTo: subscription.told)))
+      return
+    }
+    if !link.isOpen { subscription.fallBehind() }
+    tellNews(upTo: reply.sequence.map { $0 - 1 } ?? sequence, of: subscription)
+    if subscription.isBehind {
+      subscription.later.append((sequence, reply))
+    } else {
+      tell(reply, of: subscription)
+    }
+  }
+
+  /// Sends the replies that have waited for change sets that are not sent any more.
+  func answerRest(of subscription: Subscription) {
+    for (_, reply) in subscription.later {
+      queue(.scopeSyncReply(reply.omittingEffect(upTo: subscription.told)))
+    }
+    subscription.later = []
+    subscription.catchUp()
+  }
+
+  func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
+    var reply = reply.omittingEffect(upTo: subscription.told)
+    reply.index = channel.nextIndex
+    queue(.scopeSyncReply(reply))
+    if let own = reply.sequence { subscription.tell(upTo: own) }
+  }
+}
+
+extension ScopeSyncReply {
+  /// Returns the reply without the sequence and the effect of the change set, if a client has been told these before:
+  /// with the stream up to a sequence, or with a state. It would apply them over what has come since.
+  fileprivate func omittingEffect(upTo told: Int) -> ScopeSyncReply {
+    guard let sequence, sequence <= told else { return self }
+    var result = self
+    (result.sequence, result.effective) = (nil, [])
+    return result
+  }
+}
