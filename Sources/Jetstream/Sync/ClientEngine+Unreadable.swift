@@ -19,7 +19,7 @@ extension ClientEngine {
       }
     case .inScope(let scopeIndex, _):
       if let replica = replica(scopeIndex) { missed(error, by: replica) }
-    case .notAnObject, .missing, .invalid, .invalidElement:
+    case .notAnObject, .missing, .invalid, .invalidElement, .inChangeSet:
       // The message may have concerned any scope.
       for replica in replicas(in: channel) where replica.session.scopeIndex != nil {
         missed(error, by: replica)

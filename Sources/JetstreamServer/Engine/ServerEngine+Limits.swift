@@ -147,13 +147,15 @@ extension ServerEngine {
 
   // MARK: Change sets
 
-  /// Returns the error with which a change set is rejected as a whole, before anything of it is looked at; nil if its session
-  /// may change the scope and it is within the limits. Cost: O(1) for a change set that has a number.
+  /// Returns the error with which a change set is rejected as a whole, before anything of it is looked at; nil if it
+  /// was read, its session may change the scope and it is within the limits. Cost: O(1) for a change set that has a
+  /// number.
   ///
   /// - Parameter text: the JSON text of the fragments, if it was made already.
   func objection(
     to sync: ScopeSync, as text: FragmentsText?, from session: ServerSession, in host: ScopeHost
   ) -> WireError? {
+    if let problem = sync.problem { return problem }
     if session.subscriptions.access.isReadOnly(host) { return .readOnly }
     let bytes =
       (text?.bytes.count ?? sync.fragments.roughSize)

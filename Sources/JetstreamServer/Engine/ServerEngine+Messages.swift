@@ -188,6 +188,12 @@ extension ServerEngine {
     let problem = WireError(message: "\(error)", type: "invalid-message")
     switch name {
     case "ScopeSync":
+      if let set = error.changeSet, session.subscriptions[set.scopeIndex]?.client != nil {
+        session.traffic.load.changeSets += 1
+        let sync = ScopeSync(
+          unreadable: problem, index: index, scopeIndex: set.scopeIndex, number: set.number)
+        return handle(sync, from: session)
+      }
       let reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
       if session.version > 1 { return post(session, .scopeSyncReply(reply)) }
       // Clients of version 1 take an answer as proof that everything sent before it was answered, too. The scope of
@@ -237,7 +243,17 @@ extension MessageError {
     case .missing(let message, _, _), .invalid(let message, _, _, _),
       .invalidElement(let message, _, _, _, _):
       message
-    case .inReply(_, let error), .inScope(_, let error): error.messageType
+    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error):
+      error.messageType
+    }
+  }
+
+  /// The number of the change set that the message is, and the scope; nil if they could not be read.
+  fileprivate var changeSet: (scopeIndex: Int, number: Int)? {
+    if case .inScope(let scopeIndex, .inChangeSet(let number, _)) = self {
+      (scopeIndex, number)
+    } else {
+      nil
     }
   }
 }

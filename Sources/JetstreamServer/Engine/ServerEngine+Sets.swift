@@ -27,7 +27,8 @@ extension ServerEngine {
     }
     if let known = sync.decided { host.order.clients.forgetDecisions(of: client, upTo: known) }
     let (text, checksum) = sync.checkedText()
-    switch host.order.clients.verdict(of: client, on: number, checksum: checksum) {
+    let told = sync.problem == nil ? checksum : nil
+    switch host.order.clients.verdict(of: client, on: number, checksum: told) {
     case .forgotten where sync.isCall:
       // Its handler may have done something elsewhere: it is called at most once.
       var result = ScopeOrder.Result(rejecting: sync, .outcomeForgotten)
@@ -256,6 +257,15 @@ extension ServerEngine {
 }
 
 extension ScopeSync {
+  /// Makes a change set that cannot be read. It is rejected in its turn, and its client is told the problem once.
+  init(unreadable problem: WireError, index: Int, scopeIndex: Int, number: Int) {
+    let fragment = SyncFragment(
+      .change, uuid: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), className: "",
+      properties: [:])
+    self.init(index: index, scopeIndex: scopeIndex, fragments: [fragment])
+    (self.number, self.problem) = (number, problem)
+  }
+
   /// True if a client that numbers its change sets calls a procedure.
   fileprivate var isCall: Bool { InitialContent.isCall(procedure) }
 }

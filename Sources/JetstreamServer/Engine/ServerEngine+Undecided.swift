@@ -159,9 +159,10 @@ extension ServerEngine {
 }
 
 extension ScopeSync {
-  /// Returns the text of the fragments, and the checksum that tells the change set from another one with its number: that of
-  /// its fragments, and of the arguments of a procedure behind them.
+  /// Returns the text of the fragments, and the checksum that tells the change set from another one with its number:
+  /// that of its fragments, and of the arguments of a procedure behind them; 0 if the change set cannot be read.
   func checkedText() -> (text: FragmentsText, checksum: UInt32) {
+    if problem != nil { return (FragmentsText(checksumming: []), 0) }
     var text = self.text ?? FragmentsText(checksumming: fragments)
     if text.checksum == nil { text = FragmentsText(checksumming: fragments) }
     return (text, text.checksum(with: arguments))

@@ -10,7 +10,8 @@ package struct ScopeRecord: Sendable, Hashable {
     package var client: UUID
     /// The number that the client has given the change set.
     package var number: Int
-    /// The checksum of the change set, which tells it from another one with the same number.
+    /// The checksum of the change set, which tells it from another one with the same number; 0 if it could not be
+    /// read.
     package var checksum: UInt32
     /// The reply to each fragment, in their order; none if each fragment of a change set that has a sequence was accepted as
     /// it is.

@@ -28,8 +28,10 @@ struct ClientTable {
   subscript(client: UUID) -> ScopeHistory.Client { byID[client] ?? .unknown }
 
   /// Returns whether a change set received from a client is new, was decided before, or contradicts an earlier decision.
+  ///
+  /// - Parameter checksum: the checksum of the change set; nil if it could not be read.
   func verdict(
-    of client: UUID, on number: Int, checksum: UInt32
+    of client: UUID, on number: Int, checksum: UInt32?
   ) -> ScopeHistory.Client.Verdict {
     self[client].verdict(on: number, checksum: checksum)
   }
@@ -181,10 +183,10 @@ extension ScopeHistory.Client {
   static var unknown: Self { Self(decided: 0) }
 
   /// Returns whether a received change set is new, was decided before, or contradicts an earlier decision.
-  func verdict(on number: Int, checksum: UInt32) -> Verdict {
+  func verdict(on number: Int, checksum: UInt32?) -> Verdict {
     if number > decided { return number > forgotten.number ? .new : .forgotten }
-    guard let known = decision(on: number), known.checksum.map({ $0 == checksum }) ?? true
-    else { return .contradiction }
+    guard let known = decision(on: number) else { return .contradiction }
+    if let checksum, let other = known.checksum, checksum != other { return .contradiction }
     return .decided(known)
   }
 
@@ -200,7 +202,7 @@ extension ScopeHistory.Client {
     append(
       .init(
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence,
-        outcome: decision.outcome, checksum: decision.checksum))
+        outcome: decision.outcome, checksum: decision.checksum == 0 ? nil : decision.checksum))
     return bytes - before
   }
 }

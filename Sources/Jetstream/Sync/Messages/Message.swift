@@ -50,7 +50,7 @@ package indirect enum Message: Sendable, Hashable {
       self = .scopeState(
         try fields.read(ScopeState.init, naming: "scopeIndex", MessageError.inScope))
     case ScopeSync.type:
-      self = .scopeSync(try fields.read(ScopeSync.init, naming: "scopeIndex", MessageError.inScope))
+      self = .scopeSync(try fields.read(Self.sync, naming: "scopeIndex", MessageError.inScope))
     case ScopeSyncReply.type:
       self = .scopeSyncReply(
         try fields.read(ScopeSyncReply.init, naming: "replyTo", MessageError.inReply))
@@ -60,6 +60,10 @@ package indirect enum Message: Sendable, Hashable {
     case Ping.type: self = .ping(try Ping(fields))
     default: throw .unknownType(fields.type, index: fields.index)
     }
+  }
+
+  private static func sync(_ fields: MessageFields) throws(MessageError) -> ScopeSync {
+    try fields.read(ScopeSync.init, naming: "number", MessageError.inChangeSet)
   }
 
   private var body: any MessageBody {

@@ -18,6 +18,8 @@ package enum MessageError: Error, Sendable, Hashable {
   indirect case inReply(to: Int, MessageError)
   /// The message concerns the scope with this scope index, but the rest of it is invalid.
   indirect case inScope(Int, MessageError)
+  /// The message is the sender's change set with this number, but the rest of it is invalid.
+  indirect case inChangeSet(number: Int, MessageError)
 }
 
 extension MessageError {
@@ -28,7 +30,7 @@ extension MessageError {
     case .unknownType(_, let index), .missing(_, let index, _), .invalid(_, let index, _, _),
       .invalidElement(_, let index, _, _, _):
       index
-    case .inReply(_, let error), .inScope(_, let error): error.index
+    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error): error.index
     }
   }
 }
@@ -45,7 +47,8 @@ extension MessageError: CustomStringConvertible {
       "\(Self.name(message, index)): \(field) \(problem)"
     case .invalidElement(let message, let index, let field, let position, let error):
       "\(Self.name(message, index)): \(field)[\(position)]: \(error)"
-    case .inReply(_, let error), .inScope(_, let error): error.description
+    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error):
+      error.description
     }
   }
 

@@ -37,6 +37,10 @@ package struct ScopeSync: Sendable, Hashable {
   /// from servers only. Since version 2.
   package var repairs = false
 
+  /// The reason for which the receiver cannot read the change set, whose fragments stand for nothing then; nil if it
+  /// can. Never sent.
+  package var problem: WireError?
+
   /// The author of the changes and what the author had seen. A server passes it on. Since version 2.
   package var origin = ChangeOrigin()
 
