@@ -155,9 +155,9 @@ extension ServerEngine {
     session.subscriptions.access[name] = answer
     guard case .failure(let error) = answer else { return }
     // The app may have given it several scopes under the name.
-    let taken = hosts.values.filter { session.subscriptions.access.name(of: $0) == name }
-      .sorted { (index(of: $0), $0.content.name) < (index(of: $1), $1.content.name) }
-    func index(of host: ScopeHost) -> Int { session.subscriptions[host]?.index ?? .max }
+    let taken = session.subscriptions.hosts.filter {
+      session.subscriptions.access.name(of: $0) == name
+    }
     if taken.isEmpty {
       if !isHandling { flush() }
       return

@@ -54,6 +54,12 @@ struct SubscriptionTable {
   /// The subscriptions in the order in which the session has fetched their scopes.
   var inOrder: [Subscription] { subscriptions.values.sorted { $0.index < $1.index } }
 
+  /// The scopes that the session has, in the order in which it has fetched them, and then those whose first fetch is
+  /// open.
+  var hosts: [ScopeHost] {
+    inOrder.map(\.host) + openFetches.map(\.host).filter { self[$0] == nil }
+  }
+
   subscript(index: Int) -> Subscription? { subscriptions[index] }
 
   /// Returns the subscription to a scope.
