@@ -11,6 +11,16 @@ extension SimulatedDisk.State {
     return inode
   }
 
+  /// The number of bytes of all files.
+  var usedBytes: Int { names.values.reduce(0) { $0 + (inodes[$1]?.bytes.count ?? 0) } }
+
+  /// Returns the size up to which the disk has room for a file; nil for any.
+  func largestSize(of inode: SimulatedDisk.Inode) -> Int? {
+    let size = inode.bytes.count
+    if isFull { return (size + 511) / 512 * 512 }
+    return capacity.map { size + max($0 - usedBytes, 0) }
+  }
+
   /// Throws if the directory cannot be found.
   func find(_ file: String, _ operation: LogFileError.Operation) throws(LogFileError) {
     if isAway { throw LogFileError(operation, file, code: ENOENT) }

@@ -51,6 +51,7 @@ package final class SimulatedDisk: LogDirectory {
     var locked: Set<String> = []
     var faults: [Fault] = []
     var isFull = false
+    var capacity: Int?
     var isAway = false
     /// Raised when the process or the machine ends: files that were opened before are dead.
     var epoch = 0
@@ -73,6 +74,15 @@ package final class SimulatedDisk: LogDirectory {
     get { state.withLock { $0.isFull } }
     set { state.withLock { $0.isFull = newValue } }
   }
+
+  /// The number of bytes for which the disk has room; nil for any.
+  package var capacity: Int? {
+    get { state.withLock { $0.capacity } }
+    set { state.withLock { $0.capacity = newValue } }
+  }
+
+  /// The number of bytes of all files.
+  package var usedBytes: Int { state.withLock { $0.usedBytes } }
 
   /// True while the directory cannot be found under its name. Files that are open can still be written and
   /// synced.

@@ -56,9 +56,8 @@ final class SimulatedFile: LogFile {
         state.faults.removeFirst()
         count = min(count, max(limit, 1))
       }
-      if state.isFull {
-        let end = (inode.bytes.count + 511) / 512 * 512
-        count = min(count, end - offset)
+      if let most = state.largestSize(of: inode) {
+        count = min(count, most - offset)
         if count <= 0 { throw LogFileError(.write, name, code: ENOSPC) }
       }
       if inode.bytes.count < offset + count {

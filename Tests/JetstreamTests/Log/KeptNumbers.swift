@@ -48,6 +48,8 @@ final class KeptNumbers {
   var outlives = true
   /// The error with which the log refuses everything; nil if it does not.
   var refusal: LogError?
+  /// The error with which snapshots fail; nil if they do not.
+  var snapshotRefusal: LogError?
   /// The number of records in each batch that was handed over.
   var batches: [Int] = []
   private let completions = HeldCompletions()
@@ -75,6 +77,7 @@ final class KeptNumbers {
           if isInStep { return nil }
           let count = last
           snapshots.append(count)
+          if let snapshotRefusal { return RecordSnapshot { $1(.failure(snapshotRefusal)) } }
           return RecordSnapshot(carried: carried) { [log] in
             log.log.snapshot(at: $0, standingFor: [.note], state: { [] }, then: $1)
           }

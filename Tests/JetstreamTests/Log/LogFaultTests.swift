@@ -127,6 +127,7 @@ struct LogFaultTests {
       log.drain()
       disk.inject([fault])
       #expect(throws: LogError.self, "\(fault)") { try log.snapshot() }
+      #expect(disk.files[LogNames.newSnapshot] == nil, "\(fault)")
       try log.write(11...12)
       disk.crash()
       let again = try SimulatedLog(disk, .init(history: .nothing))

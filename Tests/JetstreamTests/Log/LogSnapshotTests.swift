@@ -169,6 +169,21 @@ struct LogSnapshotTests {
     #expect(try LogReader(disk).verify().isWhole)
   }
 
+  @Test("A snapshot for which the disk has no room leaves the room there is to the next records")
+  func noRoom() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    try log.write(1...50)
+    log.log.whenDurable(50, needsSync: true, andRoll: true) { _ in }
+    log.drain()
+    disk.capacity = disk.usedBytes + 2_000
+    #expect(throws: LogError.self) { try log.snapshot() }
+    try log.write(51...55)
+    #expect(log.log.failure == nil && log.log.durableSequence == 55)
+    disk.crash()
+    #expect(numbers(try LogReader(disk).all()) == Array(1...55))
+  }
+
   @Test("A snapshot that was being written when the process ended is not one")
   func incomplete() throws {
     let disk = SimulatedDisk()

@@ -70,6 +70,28 @@ struct RecordKeeperTests {
     #expect(kept.snapshots == [1, 5])
   }
 
+  @Test("A snapshot that has failed is due again after a sixteenth of the records between two")
+  func failedSnapshot() throws {
+    let kept = try KeptNumbers(snapshotEvery: 32)
+    func keep(_ count: Int) {
+      kept.keep(count)
+      kept.ticker.tick()
+      kept.settle()
+    }
+    kept.snapshotRefusal = .file(LogFileError(.write, LogNames.newSnapshot, code: ENOSPC))
+    keep(32)
+    #expect(kept.snapshots == [32] && kept.notes.count == 1)
+    keep(1)
+    #expect(kept.snapshots == [32])
+    kept.snapshotRefusal = nil
+    keep(1)
+    #expect(kept.snapshots == [32, 34] && kept.notes.count == 1)
+    keep(31)
+    #expect(kept.snapshots == [32, 34])
+    keep(1)
+    #expect(kept.snapshots == [32, 34, 66])
+  }
+
   @Test("Records are still handed to the log after a failure, and counted once it is over")
   func failure() throws {
     let kept = try KeptNumbers(snapshotEvery: 0)
