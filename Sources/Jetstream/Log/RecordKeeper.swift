@@ -312,9 +312,7 @@ extension RecordKeeper {
     let copied = owner.snapshot()
     handOver(outlivingProcess: false)
     guard let snapshot = copied, waiting.isEmpty else {
-      // Finding out that the state cannot be copied may cost as much as copying it: wait before trying again.
-      dueAt = sinceSnapshot + max(1, snapshotEvery / 16)
-      return
+      return postponeSnapshot()
     }
     sinceSnapshot = 0
     // With many records to carry along, snapshots are less frequent, so that their cost stays proportional to the
@@ -328,9 +326,16 @@ extension RecordKeeper {
   private func wrote(_ outcome: Outcome) {
     isWritingSnapshot = false
     if case .ended = phase { return }
-    if case .failure(let error) = outcome { owner.note("no snapshot of its history: \(error)") }
+    if case .failure(let error) = outcome {
+      owner.note("no snapshot of its history: \(error)")
+      postponeSnapshot()
+    }
     requestSnapshot()
   }
+
+  /// Has the next attempt come after a part of the records between two snapshots: the one that came to nothing may have
+  /// cost as much as a snapshot.
+  private func postponeSnapshot() { dueAt = sinceSnapshot + max(1, snapshotEvery / 16) }
 }
 
 /// A copy of the state that the records of a history produce.

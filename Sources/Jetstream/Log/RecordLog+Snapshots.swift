@@ -6,7 +6,8 @@ import Foundation
 /// number. The next commit on `queue` syncs all records appended so far and ends the segment behind
 /// them; later ones go to the next segment. After that, `snapshotQueue` writes the snapshot under a
 /// temporary name, syncs and renames it, and then removes older snapshots and complete segments. A
-/// crash before the renaming leaves the log without the snapshot, but with all records that it covers.
+/// crash before the renaming leaves the log without the snapshot, but with all records that it covers,
+/// and so does a failure, which removes the temporary file as well.
 /// Closing passes through both queues, so nothing is written or removed once the lock is released.
 extension RecordLog {
   /// Writes a snapshot: what all records up to `sequence` amount to. Then removes what
@@ -88,44 +89,59 @@ extension RecordLog {
     let records = state.map { LogRecord(sequence: sequence, kind: $0.kind, payload: $0.payload) }
     var rest = records.count + kept.count
     let header = SnapshotHeader(log: log, sequence: sequence, stateCount: records.count)
+    // One of the same state stays, whichever of the two it is after a power failure.
+    let isNew = try !LogFiles(directory).snapshots.contains(sequence)
     try reading { () throws(LogFileError) in
       let file = try directory.open(LogNames.newSnapshot, for: .creating)
-      var lines = header.line(rest: rest)
-      var offset = 0
-      for record in [records, kept].joined() {
-        rest -= 1
-        LogLine.append(
-          sequence: record.sequence, kind: record.kind, rest: rest, synced: sequence,
-          payload: record.payload, to: &lines)
-        guard lines.count >= 1 << 20 else { continue }
+      defer { file.close() }
+      do throws(LogFileError) {
+        var lines = header.line(rest: rest)
+        var offset = 0
+        for record in [records, kept].joined() {
+          rest -= 1
+          LogLine.append(
+            sequence: record.sequence, kind: record.kind, rest: rest, synced: sequence,
+            payload: record.payload, to: &lines)
+          guard lines.count >= 1 << 20 else { continue }
+          try file.writeAll(lines, at: offset)
+          offset += lines.count
+          lines.removeAll(keepingCapacity: true)
+        }
         try file.writeAll(lines, at: offset)
-        offset += lines.count
-        lines.removeAll(keepingCapacity: true)
+        try file.syncFully()
+      } catch {
+        // On a full disk, this is the room that the next records need.
+        try? file.truncate(to: 0)
+        removeUnnamed(file)
+        throw error
       }
-      try file.writeAll(lines, at: offset)
-      try file.syncFully()
+      try name(file, sequence, isNew: isNew)
     }
-    try nameSnapshot(sequence)
     if oldestSnapshot == nil { try noteOldestSnapshot(sequence) }
   }
 
   /// Gives a complete snapshot its name, and makes that durable. If this fails, the snapshot is removed: a reader in
   /// this process would find it, and go on from a state that a power failure may take away.
-  private func nameSnapshot(_ sequence: Int) throws(LogError) {
+  private func name(
+    _ file: any LogFile, _ sequence: Int, isNew: Bool
+  ) throws(LogFileError) {
     let name = LogNames.snapshot(sequence)
-    // One of the same state stays, whichever of the two it is after a power failure.
-    let isNew = try !LogFiles(directory).snapshots.contains(sequence)
-    try reading { () throws(LogFileError) in
-      do throws(LogFileError) {
-        try again { () throws(LogFileError) in
-          try directory.rename(LogNames.newSnapshot, to: name)
-        }
-        try again { () throws(LogFileError) in try directory.sync() }
-      } catch {
-        if isNew { try? directory.remove(name) }
-        throw error
+    do throws(LogFileError) {
+      try again { () throws(LogFileError) in
+        try directory.rename(LogNames.newSnapshot, to: name)
       }
+      try again { () throws(LogFileError) in try directory.sync() }
+    } catch {
+      removeUnnamed(file)
+      if isNew { try? directory.remove(name) }
+      throw error
     }
+  }
+
+  /// Removes the file of a snapshot that has failed, unless it has its name or is in another directory by now.
+  private func removeUnnamed(_ file: any LogFile) {
+    let isUnnamed = try? directory.isInPlace(file.identity(), LogNames.newSnapshot)
+    if isUnnamed == true { try? directory.remove(LogNames.newSnapshot) }
   }
 
   /// Returns the records that a snapshot must carry along: those in the snapshot before it, and
