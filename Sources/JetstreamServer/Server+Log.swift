@@ -24,8 +24,8 @@ extension Server {
   ///   - snapshotEvery: the number of records after which a snapshot is written; 0 for never. The state is copied on the
   ///     server's actor, in O(n) for n models, a part at a time: others get their turn between two parts. The rest runs
   ///     on queues of the log.
-  /// - Throws: `LogError`; or `ScopeError` if the history is not one of this scope, or if a class no longer accepts one of
-  ///   its values.
+  /// - Throws: `LogError`; or `ScopeError` if the scope has no root, if the history is not one of this scope, or if a class
+  ///   no longer accepts one of its values.
   public func host(
     _ scope: Scope, unknown: UnknownContent = .reject, log: FragmentLog,
     snapshotEvery: Int = 10_000

@@ -95,12 +95,13 @@ final class ScopeHost: ScopeOrderObserver {
   }
 
   /// The history from which another process could continue. Seals the changes that were collected so far. Nil in the
-  /// middle of a step, while the state does not equal the result of the records made so far.
+  /// middle of a step, while the state does not equal the result of the records made so far, and while the scope has no
+  /// root: no process could continue from a state without one.
   ///
   /// A submission is applied before its record is handed over, and observers run in between. For a change set of the
   /// server's own, there is such a moment while the scope delivers it; `settle()` returns false then.
   var history: ScopeHistory? {
-    !order.records.isInStep && content.settle() ? state : nil
+    !order.records.isInStep && content.settle() && content.root != nil ? state : nil
   }
 
   /// The current state of the scope and of its clients, as a history without records. It is consistent only if no step

@@ -19,7 +19,8 @@ extension ServerEngine {
   ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
   /// - Returns: the history from which another process could continue; nil if it is `history`.
-  /// - Throws: `ScopeError` if the history does not fit the scope.
+  /// - Throws: `ScopeError` if the history does not fit the scope, or if a new one would have nothing to begin with: the
+  ///   scope has no root.
   @discardableResult
   package func host(
     _ scope: any Hostable, unknown: UnknownContent = .reject, history: ScopeHistory?,
@@ -35,6 +36,9 @@ extension ServerEngine {
       reportLeftOut(of: host)
     } else {
       host.content.seal()
+      guard host.content.root != nil else {
+        throw .invalidState(problem: "scope \(host.content.name) has no root.")
+      }
     }
     host.order.records.store = store
     return history == nil ? host.state : nil
@@ -110,7 +114,7 @@ extension ServerEngine {
     if !isHandling { flush() }
   }
 
-  /// Returns the history of a hosted scope until now; nil in the middle of a step.
+  /// Returns the history of a hosted scope until now; nil in the middle of a step, and while the scope has no root.
   package func history(of scope: any Hostable) -> ScopeHistory? {
     hosts[ObjectIdentifier(scope)]?.history
   }

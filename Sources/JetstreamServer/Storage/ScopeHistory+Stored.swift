@@ -79,7 +79,7 @@ extension ScopeHistory {
     return result
   }
 
-  /// Reads a history as it is stored; nil if there is none.
+  /// Reads a history as it is stored; nil if there is none, or if it has neither a state nor a change set.
   ///
   /// - Throws: `LogError.unreadable` with the number of the record whose content is not valid.
   package init?(_ stored: StoredHistory) throws(LogError) {
@@ -94,6 +94,8 @@ extension ScopeHistory {
     guard !epoch.isEmpty else {
       throw .unreadable(sequence: snapshot.sequence, problem: "the snapshot is not one of a server")
     }
+    // Older servers began histories of scopes without a root, too. Such a history has nothing that could be restored.
+    if state.isEmpty, !stored.records.contains(where: { $0.kind == .set }) { return nil }
     for record in stored.records {
       if record.kind == .epoch { epoch = Self.epoch(in: record) }
       guard record.kind == .set || record.kind == .decision else { continue }

@@ -10,7 +10,8 @@ public struct ScopeOpening: Sendable, Hashable {
 
 /// The content as which a server opens a scope.
 public enum ScopeSource {
-  /// Objects of the app. The server keeps the scope until it closes it; the name must be that of the request.
+  /// Objects of the app. The server keeps the scope until it closes it. The name must be that of the request, and the scope
+  /// must have a root.
   case models(Scope, unknown: UnknownContent = .reject)
   /// Rows of the classes of a schema.
   case schema(ScopeSchema)
