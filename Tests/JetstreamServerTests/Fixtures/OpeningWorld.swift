@@ -17,13 +17,17 @@ final class OpeningWorld {
   /// The highest index of a message that was sent.
   private(set) var lastIndex = 0
   private var tokens = 0
+  /// The largest number of scopes that may be open.
+  private let limit: Int
 
   init(
     limit: Int = 2, idle: Duration = .seconds(60), stateBytes: Int = 256 << 10,
-    access: ScopeAccess? = nil, limits: ServerLimits = .init()
+    access: ScopeAccess? = nil, limits: ServerLimits = .init(), keptMessages: Int = 10_000
   ) {
+    self.limit = limit
     var configuration = ServerEngine.Configuration()
     configuration.limits = limits
+    configuration.keptLimit.messages = keptMessages
     configuration.stateBytes = stateBytes
     configuration.openScopes = .init(count: limit, idleTime: idle, openingTime: .seconds(30))
     var hooks = ServerEngine.Hooks(
@@ -153,7 +157,7 @@ final class OpeningWorld {
   private func check() {
     let problems = engine.checkInvariants()
     #expect(problems.isEmpty, "\(problems)")
-    #expect(engine.openScopeCount <= 2)
+    #expect(engine.openScopeCount <= limit)
   }
 }
 

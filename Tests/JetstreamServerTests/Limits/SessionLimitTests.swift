@@ -237,4 +237,59 @@ struct SessionLimitTests {
     #expect(last.error == nil && last.scopeIndex != nil)
     expectUnharmed(client)
   }
+
+  @Test("A session that has too many scopes has no other one opened", arguments: [1, 2])
+  func openedScopes(version: Int) {
+    var limits = ServerLimits()
+    limits.scopesPerSession = 2
+    let world = OpeningWorld(limit: 10, limits: limits)
+    world.connect(1, version: version)
+    for name in ["A", "B", "C"] { world.fetch(name, on: 1) }
+    #expect(world.takeSteps() == ["open A", "open B"])
+    #expect(world.take(1) == ["too-many-scopes"])
+    for name in ["A", "B"] { _ = world.open(name) }
+    #expect(world.take(1) == ["granted", "granted"])
+    world.fetch("C", on: 1)
+    #expect(world.take(1) == ["too-many-scopes"] && world.takeSteps().isEmpty)
+    // One that it has is no other one.
+    world.fetch("A", on: 1)
+    #expect(world.take(1) == ["granted"])
+  }
+
+  @Test(
+    "Repeated fetches of a scope that is being opened count as one scope, and only so many wait")
+  func repeatedFetches() {
+    var limits = ServerLimits()
+    limits.scopesPerSession = 1
+    let world = OpeningWorld(limit: 10, limits: limits, keptMessages: 20)
+    world.connect(1)
+    for _ in 1...3 { world.fetch("A", on: 1) }
+    #expect(world.takeSteps() == ["open A"] && world.take(1).isEmpty)
+    _ = world.open("A")
+    #expect(world.take(1) == ["granted", "granted", "granted"])
+    world.connect(2)
+    for _ in 1...21 { world.fetch("B", on: 2) }
+    #expect(world.takeSteps() == ["open B"] && world.take(2) == ["too-many-scopes"])
+  }
+
+  @Test("Repeated fetches of a scope in which the rights are not known count as one scope")
+  func repeatedQuestions() throws {
+    let world = world { $0.scopesPerSession = 2 }
+    world.access = { _, _ in .pending }
+    let names = ["A", "B"]
+    for name in names {
+      world.moreScopes[name] = Scope(name: name, root: Canvas(), ticker: world.serverTicker)
+    }
+    let peer = RawPeer(world)
+    #expect(peer.createSession() == nil)
+    for name in ["A", "A", "A", "B"] {
+      peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: name))))
+    }
+    for name in names.reversed() {
+      try world.decide(#require(peer.token), name, .success(.readWrite))
+    }
+    world.settle()
+    #expect(world.server.hosts.values.count { $0.audience.subscriptions.count == 1 } == 2)
+    #expect(world.limitHits == [:])
+  }
 }
