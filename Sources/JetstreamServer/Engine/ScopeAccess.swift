@@ -70,6 +70,11 @@ struct SessionAccess {
   /// The number of fetches that wait.
   var waitingCount: Int { questions.values.reduce(0) { $0 + $1.fetches.count } }
 
+  /// Returns the number of names under which fetches wait, except for one.
+  func waitingNames(besides name: String) -> Int {
+    questions.count { $0.key != name && !$0.value.fetches.isEmpty }
+  }
+
   /// Returns the name under which a scope was fetched; nil if that is not known.
   func name(of host: ScopeHost) -> String? { names[ObjectIdentifier(host)] }
 

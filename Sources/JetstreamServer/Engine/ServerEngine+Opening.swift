@@ -21,12 +21,14 @@ extension ServerEngine {
   /// Answers a fetch of a scope that is opened on demand: at once if it is open, otherwise once it is.
   func open(_ fetch: ScopeFetch, for session: ServerSession) {
     var fetch = fetch
+    let scope = openScopes.scope(named: fetch.name)
     // An open scope has its schema, and a client that may only read must not choose one.
-    if openScopes.scope(named: fetch.name) != nil || isReader(session, of: fetch.name) {
-      fetch.schema = nil
-    }
+    if scope != nil || isReader(session, of: fetch.name) { fetch.schema = nil }
     let table = session.subscriptions
-    guard table.openings < configuration.keptLimit.messages else {
+    // A client could have scopes opened for nothing. Those that it waits for already are opened anyway.
+    guard table.openingCount < configuration.keptLimit.messages,
+      table.isOpening(fetch.name) || hasRoom(for: fetch.name, scope, of: session)
+    else {
       return refuse(fetch, of: session, reached(.scopesPerSession))
     }
     do throws(WireError) {
@@ -42,13 +44,13 @@ extension ServerEngine {
       }
     }
     // Clients of version 1 do not ask again.
-    if isShortOfMemory, session.version > 1, openScopes.scope(named: fetch.name) == nil {
+    if isShortOfMemory, session.version > 1, scope == nil {
       return refuse(fetch, of: session, reached(.residentBytes))
     }
     let answer = openScopes.fetch(fetch, by: session, now: now, isInUse: isInUse)
     switch answer {
     case .open(let scope): grant(scope, to: session, fetch)
-    case .waits: session.subscriptions.openings += 1
+    case .waits: session.subscriptions.beginOpening(fetch.name)
     case .full: refuse(fetch, of: session, .tooManyOpenScopes)
     }
     takeSteps()
@@ -136,7 +138,7 @@ extension ServerEngine {
   private func answer(_ waiter: OpenScopes.Waiter, _ action: (ServerSession) -> Void) {
     let session = waiter.session
     guard !session.link.hasEnded else { return }
-    session.subscriptions.openings -= 1
+    session.subscriptions.endOpening(waiter.fetch.name)
     action(session)
     settle(session)
   }

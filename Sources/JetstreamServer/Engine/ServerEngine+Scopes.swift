@@ -27,11 +27,7 @@ extension ServerEngine {
       return refuse(fetch, of: session, error)
     }
     // A host that is made for the fetch may have to measure the whole scope.
-    let known = hosts[ObjectIdentifier(scope)]
-    guard
-      known.map(session.subscriptions.contains) == true
-        || session.subscriptions.count < configuration.limits.scopesPerSession ?? .max
-    else {
+    guard hasRoom(for: fetch.name, scope, of: session) else {
       return refuse(fetch, of: session, reached(.scopesPerSession))
     }
     let host = hostedScope(scope)
@@ -62,6 +58,16 @@ extension ServerEngine {
     if client?.id != subscription.client { dropUndecided(of: subscription, comesAgain: false) }
     subscription.fetched(by: client)
     answer(fetch, on: subscription)
+  }
+
+  /// Returns true if a session may have the scope of a name: it has it already, or not too many others.
+  ///
+  /// - Parameter scope: the scope; nil if it is not open.
+  func hasRoom(for name: String, _ scope: (any Hostable)?, of session: ServerSession) -> Bool {
+    let host = scope.flatMap { hosts[ObjectIdentifier($0)] }
+    if host.map(session.subscriptions.contains) == true { return true }
+    let count = session.subscriptions.count(besides: name)
+    return count < configuration.limits.scopesPerSession ?? .max
   }
 
   /// Ends a subscription that the client leaves.

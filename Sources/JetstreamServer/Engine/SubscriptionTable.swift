@@ -10,8 +10,8 @@ struct SubscriptionTable {
   /// The fetches of version 1 that are not answered yet, in the order of the first one of each scope.
   private(set) var openFetches: [OpenFetches] = []
 
-  /// The number of fetches that wait for their scope to be opened; see ``OpenScopes``.
-  var openings = 0
+  /// The numbers of fetches that wait for their scope to be opened, by its name; see ``OpenScopes``.
+  private var openings: [String: Int] = [:]
 
   /// The session's rights in the scopes.
   var access = SessionAccess()
@@ -33,7 +33,7 @@ struct SubscriptionTable {
 
   /// True if the session has ever fetched a scope.
   var wereUsed: Bool {
-    nextIndex > 0 || openings > 0 || access.waitingCount > 0 || !openFetches.isEmpty
+    nextIndex > 0 || !openings.isEmpty || access.waitingCount > 0 || !openFetches.isEmpty
       || !otherChannels.isEmpty
   }
 
@@ -42,10 +42,11 @@ struct SubscriptionTable {
 
   mutating func forgetChannel(_ channel: Int) { otherChannels.remove(channel) }
 
-  /// The number of scopes that the session has fetched, with those whose fetches are not answered yet.
-  var count: Int {
-    subscriptions.count + openings + access.waitingCount
-      + openFetches.count { self[$0.host] == nil }
+  /// Returns the number of scopes that the session has fetched, with those whose fetches are not answered yet, except for
+  /// fetches of the name `name` that wait.
+  func count(besides name: String) -> Int {
+    subscriptions.count + openings.count - (openings[name] == nil ? 0 : 1)
+      + access.waitingNames(besides: name) + openFetches.count { self[$0.host] == nil }
   }
 
   /// The subscriptions in any order.
@@ -118,6 +119,23 @@ struct SubscriptionTable {
 
   /// Returns true if the session has fetched a scope, even if the fetch is not answered yet.
   func contains(_ host: ScopeHost) -> Bool { hasOpenFetches(of: host) || self[host] != nil }
+
+  // MARK: Openings
+
+  /// The number of fetches that wait for their scope to be opened.
+  var openingCount: Int { openings.values.reduce(0, +) }
+
+  /// Returns true if a fetch of the scope of a name waits for it to be opened.
+  func isOpening(_ name: String) -> Bool { openings[name] != nil }
+
+  /// Notes that a fetch waits for its scope to be opened.
+  mutating func beginOpening(_ name: String) { openings[name, default: 0] += 1 }
+
+  /// Notes that a fetch that has waited for its scope to be opened is answered.
+  mutating func endOpening(_ name: String) {
+    guard let count = openings[name] else { return }
+    openings[name] = count > 1 ? count - 1 : nil
+  }
 
   // MARK: Open fetches
 
