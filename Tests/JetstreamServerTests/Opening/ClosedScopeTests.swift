@@ -82,6 +82,54 @@ final class ClosedScopeTests {
     client.close()
   }
 
+  /// Opens a scope of models that has a change set which the storage does not take.
+  private func openUnwritableModels() async throws -> (Server, Client, Scope) {
+    var opened: Scope?
+    let server = makeServer { request in
+      let scope = Scope(name: request.name, root: Canvas())
+      opened = scope
+      return .models(scope)
+    }
+    let client = try await openUnwritable("A", on: server)
+    return (server, client, try #require(opened))
+  }
+
+  @Test("Removing a scope that is being closed returns once it is written and released")
+  func removedWhileClosing() async throws {
+    let (server, client, scope) = try await openUnwritableModels()
+    let closing = Task { try await server.remove("A") }
+    try await wait { hasNote("cannot be closed") }
+    var isBegun = false
+    let removing = Task {
+      isBegun = true
+      try await server.remove(scope)
+      return storage.hasFaults
+    }
+    try await wait { isBegun }
+    storage.clearFaults()
+    #expect(try await removing.value == false)
+    #expect(hasNote("was closed"))
+    try await closing.value
+    client.close()
+    _ = try await storage.lease("A")
+    await server.stop()
+  }
+
+  @Test("Removing a scope whose closing is about to begin leaves the closing to try again")
+  func removedBeforeClosing() async throws {
+    let (server, client, scope) = try await openUnwritableModels()
+    let removals = [Task { try await server.remove("A") }, Task { try await server.remove(scope) }]
+    try await wait { hasNote("cannot be closed") || hasNote("was closed") }
+    #expect(!hasNote("was closed"))
+    storage.clearFaults()
+    for removal in removals { await #expect(throws: Never.self) { try await removal.value } }
+    client.close()
+    let next = makeServer()
+    #expect(try await fetch("A", from: next).canvas.name == "kept")
+    await next.stop()
+    await server.stop()
+  }
+
   // MARK: Stopping
 
   @Test("A history that is given up when the server stops is reported with the name of its scope")
