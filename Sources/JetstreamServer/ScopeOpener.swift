@@ -9,8 +9,15 @@ final class ScopeOpener {
   private let resolve: (ScopeOpening) async throws -> ScopeSource
   private let runner: EngineRunner
   private let report: (Diagnostic) -> Void
+  /// An opening or closing that is under way.
+  private struct Work {
+    let task: Task<Void, Never>
+    /// The content that is being closed; nil for an opening.
+    var closed: ObjectIdentifier?
+  }
+
   /// The opening or closing of each scope that is under way.
-  private var tasks: [String: Task<Void, Never>] = [:]
+  private var work: [String: Work] = [:]
   /// The errors with which closing scopes was given up. There are none before the server stops.
   private var failures: [String: StorageError] = [:]
   private var isStopped = false
@@ -30,7 +37,7 @@ final class ScopeOpener {
   /// Gives up all openings, and tries no longer to close what cannot be closed: for a server that stops or is released.
   func giveUp() {
     isStopped = true
-    for task in tasks.values { task.cancel() }
+    for work in work.values { work.task.cancel() }
     if questions.isEmpty { return }
     let time = runner.engine.configuration.openScopes.openingTime
     runner.ticker.perform(after: time) { [weak self] in
@@ -42,12 +49,17 @@ final class ScopeOpener {
   func perform(_ step: ServerEngine.ScopeStep) {
     switch step {
     case .open(let name, let schema):
-      tasks[name] = home.task { await $0.open(name, bringing: schema) }
-    case .giveUp(let name): tasks[name]?.cancel()
+      work[name] = Work(task: home.task { await $0.open(name, bringing: schema) })
+    case .giveUp(let name): work[name]?.task.cancel()
     case .close(let name, let content):
       let key = ObjectIdentifier(content)
-      tasks[name] = home.task { await $0.close(name, key) }
+      work[name] = Work(task: home.task { await $0.close(name, key) }, closed: key)
     }
+  }
+
+  /// Returns true if a scope with this very content is being closed.
+  func isClosing(_ content: any Hostable, named name: String) -> Bool {
+    work[name]?.closed == ObjectIdentifier(content)
   }
 
   /// Returns once the opening or closing of a scope that is under way has ended. An app that is being asked for the scope is
@@ -55,7 +67,7 @@ final class ScopeOpener {
   ///
   /// - Throws: the error with which closing it was given up.
   func finish(_ name: String) async throws {
-    guard let task = tasks[name] else { return }
+    guard let task = work[name]?.task else { return }
     giveUpLate(task, of: name)
     await task.value
     if let failure = failures[name] { throw failure.cause }
@@ -66,7 +78,7 @@ final class ScopeOpener {
     let time = runner.engine.configuration.openScopes.openingTime
     runner.ticker.perform(after: time) { [weak self] in
       // Another opening may be under way by then.
-      guard let self, tasks[name] == task else { return }
+      guard let self, work[name]?.task == task else { return }
       questions[name]?.giveUp()
       giveUpLate(task, of: name)
     }
@@ -75,7 +87,7 @@ final class ScopeOpener {
   /// Closes the histories of scopes that the engine no longer hosts, after ``giveUp()``. Returns when all are closed, and
   /// all that was under way has ended.
   func close(_ open: [(name: String, content: ObjectIdentifier)]) async {
-    for task in Array(tasks.values) { await task.value }
+    for work in Array(work.values) { await work.task.value }
     for (name, content) in open { await closeHistory(of: content, named: name) }
   }
 
@@ -96,7 +108,7 @@ final class ScopeOpener {
       report(Diagnostic(.error, .storage, scope: name, "could not be opened: \(error)"))
       outcome = .failure(.notNow("The scope could not be opened", retryAfter: .seconds(5)))
     }
-    tasks[name] = nil
+    work[name] = nil
     runner.opened(name, outcome)
   }
 
@@ -220,7 +232,7 @@ final class ScopeOpener {
   private func close(_ name: String, _ content: ObjectIdentifier) async {
     failures[name] = await closeHistory(of: content, named: name)
     if failures[name] == nil { report(Diagnostic(.info, .scope, scope: name, "was closed")) }
-    tasks[name] = nil
+    work[name] = nil
     runner.closed(name)
   }
 

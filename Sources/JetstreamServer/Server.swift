@@ -193,6 +193,11 @@ public final class Server {
     if let open = runner.engine.openScope(named: scope.name), open === scope {
       return try await close(scope.name, telling: error)
     }
+    // The opener closes its history, and tries again while that fails.
+    if let opener = offers.opener, opener.isClosing(scope, named: scope.name) {
+      runner.engine.remove(scope, error)
+      return try await opener.finish(scope.name)
+    }
     try await runner.remove(scope, telling: error)
   }
 
