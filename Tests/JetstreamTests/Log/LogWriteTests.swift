@@ -82,6 +82,33 @@ struct LogWriteTests {
     queue.drain()
   }
 
+  @Test("A record waits in memory, and its caller for nothing, while a failed sync is made up for")
+  func duringRepetition() throws {
+    let disk = SimulatedDisk()
+    let directory = InterruptedDirectory(disk)
+    let queue = ManualLogQueue()
+    let log = try RecordLog(
+      directory, configuration: .init(), queue: queue, snapshotQueue: ManualLogQueue())
+    disk.inject([.sync(EIO)])
+    try log.append(.note, payload(1))
+    queue.drain()
+    #expect(log.failure != nil)
+    let calls = Mutex(0)
+    // The lines are written again with a sync of their segment, and one of its name.
+    directory.onSync { _ in
+      guard calls.withLock({ $0 }) < 2 else { return }
+      calls.withLock { $0 += 1 }
+      try! log.append(.note, payload(1 + calls.withLock { $0 }))
+      log.writeNow()
+    }
+    log.whenSynced { _ in }
+    queue.drain()
+    #expect(calls.withLock { $0 } == 2)
+    #expect(log.failure == nil && log.durableSequence == 3)
+    disk.crash()
+    #expect(numbers(try LogReader(disk).all()) == [1, 2, 3])
+  }
+
   @Test("A snapshot that is asked for while its last record is synced ends the segment, too")
   func snapshotDuringSync() throws {
     let disk = SimulatedDisk()
