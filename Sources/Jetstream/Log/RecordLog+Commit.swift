@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Writing and syncing of appended lines.
 ///
 /// Lines are written by ``commit()`` on the queue, and by ``writeNow()`` wherever a record must
@@ -5,7 +7,8 @@
 /// held only for as long as writing takes. Syncs and new segments are made on the queue only, one
 /// after the other and without the lock, so that appending never waits for a sync. The exception is
 /// the write after a failed sync: the queue holds the lock while it writes all unsynced lines
-/// again, and ``writeNow()`` does nothing until then.
+/// again and syncs them. ``writeNow()`` does nothing meanwhile, since its caller may be the actor of an
+/// app, which must not wait for a disk in trouble; it writes again when they are synced.
 extension RecordLog {
   /// Writes the appended lines to the file, so that they survive the end of the process. Does not
   /// sync.
@@ -14,6 +17,7 @@ extension RecordLog {
   /// or after a failure; the queue then writes the lines. Errors are ignored here, because the queue
   /// tries again and reports them.
   package func writeNow() {
+    if isWritingAgain.load(ordering: .relaxed) { return }
     // Also needed if nothing is pending: the writer may have taken lines over without writing them
     // yet.
     writer.withLock { writer in
@@ -91,10 +95,17 @@ extension RecordLog {
     // log.
     if isUncertain || isAway { try checkPlace() }
     // Lines whose state is uncertain are written again before anything else.
-    if rollMark != nil || isUncertain { try write() }
+    if isUncertain { try writeAgain() } else if rollMark != nil { try write() }
     if rollMark != nil || writer.withLock({ $0.isFull }) { try roll(at: rollMark) }
     try write()
     if isSyncDue || writer.withLock({ $0.needsSync }) { try sync() }
+  }
+
+  /// Writes the lines whose state is uncertain again.
+  private func writeAgain() throws(LogError) {
+    isWritingAgain.store(true, ordering: .relaxed)
+    defer { isWritingAgain.store(false, ordering: .relaxed) }
+    try write()
   }
 
   private func write() throws(LogError) {

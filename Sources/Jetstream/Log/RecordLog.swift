@@ -34,11 +34,15 @@ package final class RecordLog: Sendable {
   /// replaces a newer one.
   private let mark: Mutex<LogMark>
 
-  // Two locks. `writer` is held while the system accepts lines, but not while they are synced.
+  // Two locks. `writer` is held while the system accepts lines, but not while they are synced, unless they are written
+  // again after a failed sync.
   // `state` is held only while a line is encoded or fields are copied. `state` may be taken while
   // `writer` is held, never the other way round.
   let writer: Mutex<LogWriter>
   let state: Mutex<State>
+  /// True while lines of a failed sync are being written again: the lock of the writer is held for as long as the disk
+  /// takes.
+  let isWritingAgain = Atomic(false)
 
   struct State {
     /// The sequence number of the next record.
