@@ -32,6 +32,9 @@ extension SimulatedDisk.State {
   ) throws(LogFileError) {
     let code: Int32
     switch (faults.first, operation) {
+    case (.lock(operation, let errno), _) where file == LogNames.lock: code = errno
+    // The mark in the file of the lock is no part of the log.
+    case _ where file == LogNames.lock: return
     case (.write(let errno), .write), (.sync(let errno), .sync), (.rename(let errno), .rename),
       (.syncDirectory(let errno), .list), (.open(let errno), .open),
       (.truncate(let errno), .truncate):

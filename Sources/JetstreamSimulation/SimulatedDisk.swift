@@ -26,6 +26,8 @@ package final class SimulatedDisk: LogDirectory {
     case syncDirectory(Int32)
     case open(Int32)
     case truncate(Int32)
+    /// An operation on the file of the lock, to which no other fault happens.
+    case lock(LogFileError.Operation, Int32)
   }
 
   struct Inode {
@@ -155,7 +157,7 @@ package final class SimulatedDisk: LogDirectory {
   package func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
     try state.withLock { state throws(LogFileError) in
       try state.find(file, .open)
-      if access != .reading { try state.fail(file, .open) }
+      if access != .reading || file == LogNames.lock { try state.fail(file, .open) }
       guard state.names[file] != nil || access == .creating else {
         throw LogFileError(.open, file, code: ENOENT)
       }

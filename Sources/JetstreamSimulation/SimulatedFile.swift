@@ -37,6 +37,7 @@ final class SimulatedFile: LogFile {
     // Sound: the closure is run before this call returns, by this thread, and does not keep the buffer.
     nonisolated(unsafe) let buffer = buffer
     return try disk.with(self) { state, inode throws(LogFileError) in
+      if name == LogNames.lock { try state.fail(name, .read) }
       guard offset < inode.bytes.count else { return 0 }
       let bytes = inode.bytes[offset..<min(offset + buffer.count, inode.bytes.count)]
       state.readBytes += bytes.count
@@ -48,8 +49,7 @@ final class SimulatedFile: LogFile {
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(LogFileError) -> Int {
     let all = Array(bytes)
     return try disk.with(self) { state, inode throws(LogFileError) in
-      // The mark in the file of the lock is no part of the log, and may fail.
-      if name != LogNames.lock { try state.fail(name, .write) }
+      try state.fail(name, .write)
       state.writeCount += 1
       var count = all.count
       if case .shortWrite(let limit)? = state.faults.first, name != LogNames.lock {
@@ -85,7 +85,7 @@ final class SimulatedFile: LogFile {
     try disk.with(self) { state, inode throws(LogFileError) in
       state.syncCount += 1
       do throws(LogFileError) {
-        if name != LogNames.lock { try state.fail(name, .sync) }
+        try state.fail(name, .sync)
       } catch {
         // Interrupted: nothing has happened. Otherwise what is not durable never will be.
         if error.code != EINTR {

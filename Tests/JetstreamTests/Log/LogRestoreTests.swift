@@ -1,3 +1,4 @@
+import Foundation
 import JetstreamSimulation
 import Pacing
 import Testing
@@ -53,6 +54,20 @@ struct LogRestoreTests {
       return isOver
     }
     try await ending.value
+  }
+
+  @Test("The first snapshot counts although the log cannot note it")
+  func unnoted() async throws {
+    page.title = "First"
+    let simulated = try SimulatedLog(disk)
+    disk.inject([.lock(.sync, EIO)])
+    try await restore(simulated) {}
+    page.title = "Second"
+    scope.flush()
+    simulated.drain()
+    #expect(!disk.hasFaults)
+    disk.kill()
+    #expect(try restored().page.title == "Second")
   }
 
   @Test("What is changed while the first snapshot is written comes behind it")

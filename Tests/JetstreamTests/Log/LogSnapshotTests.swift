@@ -169,6 +169,43 @@ struct LogSnapshotTests {
     #expect(try LogReader(disk).verify().isWhole)
   }
 
+  @Test(
+    "A snapshot that could not be noted in the lock file counts, and is missed when it is lost",
+    arguments: [LogFileError.Operation.write, .sync])
+  func unnoted(operation: LogFileError.Operation) throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    disk.inject([.lock(operation, EIO)])
+    try log.snapshot()
+    #expect(try !disk.hasFaults && LogReader(disk).snapshot()?.sequence == 0)
+    try log.write(1...3)
+    try log.close()
+    #expect(try SimulatedLog(disk).log.opening.snapshot == 0)
+    disk.kill()
+    disk.files[LogNames.snapshot(0)] = nil
+    #expect(throws: LogError.damaged(LogDamage(missingSnapshot: 0, readable: 1...3))) {
+      try SimulatedLog(disk)
+    }
+  }
+
+  @Test("A snapshot counts although what it replaces could not be removed; the next one removes it")
+  func unremoved() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk, .init(history: .nothing))
+    try log.snapshot()
+    try log.write(1...10)
+    // Before anything is removed, the new snapshot is noted as the oldest one.
+    disk.inject([.lock(.sync, EIO)])
+    try log.snapshot()
+    #expect(!disk.hasFaults)
+    #expect(try LogReader(disk).snapshot()?.sequence == 10)
+    #expect(try LogReader(disk).firstSequence() == 1)
+    try log.write(11...12)
+    try log.snapshot()
+    #expect(try LogReader(disk).firstSequence() == 13)
+    #expect(try LogReader(disk).verify().snapshots == [12])
+  }
+
   @Test("A snapshot for which the disk has no room leaves the room there is to the next records")
   func noRoom() throws {
     let disk = SimulatedDisk()
