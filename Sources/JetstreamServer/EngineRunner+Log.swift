@@ -39,7 +39,12 @@ extension EngineRunner {
     let history = HostedHistory(of: content, leased.lease, keeper)
     histories[key] = history
     do throws(StorageError) {
-      if let new { try await leased.lease.writeSnapshot(at: leased.last) { new.content } }
+      if let new {
+        let written = try await leased.lease.writeSnapshot(at: leased.last) { new.content }
+        if let report = written.report {
+          owner.report(Diagnostic(.error, .storage, scope: name, report))
+        }
+      }
     } catch {
       // Without its first state a history cannot go on: the app hosts the scope once more.
       if histories[key] === history {
@@ -188,9 +193,10 @@ extension EngineRunner {
 
 extension ScopeLease {
   /// Writes a snapshot, and returns when it counts.
+  @discardableResult
   package func writeSnapshot(
     at sequence: Int, state: @escaping @Sendable () -> [RecordContent]
-  ) async throws(StorageError) {
+  ) async throws(StorageError) -> WrittenSnapshot<StorageError> {
     try await withCheckedContinuation { done in
       writeSnapshot(at: sequence, state: state) { done.resume(returning: $0) }
     }.get()

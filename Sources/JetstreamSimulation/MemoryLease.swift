@@ -59,14 +59,14 @@ package struct MemoryLease: ScopeLease {
 
   package func writeSnapshot(
     at sequence: Int, state: @escaping @Sendable () -> [RecordContent],
-    then done: @escaping @Sendable (Result<Void, StorageError>) -> Void
+    then done: @escaping @Sendable (Result<WrittenSnapshot<StorageError>, StorageError>) -> Void
   ) {
     queue.run {
       let begun = change { stored throws(StorageError) in
         guard sequence <= stored.last else { throw .notKept(sequence: sequence) }
         stored.draft = []
       }
-      if case .failure = begun { return done(begun) }
+      if case .failure(let error) = begun { return done(.failure(error)) }
       let lines = state().map {
         LogRecord(sequence: sequence, kind: $0.kind, payload: $0.payload)
       }
@@ -78,11 +78,11 @@ package struct MemoryLease: ScopeLease {
   /// Writes a snapshot, one part after the other, and has it count once all are there.
   private func write(
     _ rest: ArraySlice<LogRecord>, isHalf: Bool, at sequence: Int,
-    then done: @escaping @Sendable (Result<Void, StorageError>) -> Void
+    then done: @escaping @Sendable (Result<WrittenSnapshot<StorageError>, StorageError>) -> Void
   ) {
     let part = rest.prefix(max(1, rest.count / 2))
     let written = change { $0.draft += part }
-    if case .failure = written { return done(written) }
+    if case .failure(let error) = written { return done(.failure(error)) }
     if isHalf { return done(.failure(.unavailable("the snapshot was interrupted"))) }
     queue.run {
       let behind = rest.dropFirst(part.count)
@@ -91,9 +91,10 @@ package struct MemoryLease: ScopeLease {
         change { stored in
           stored.snapshot = LogSnapshot(sequence: sequence, state: stored.draft, kept: [])
           stored.draft = []
-          if storage.keepsRecords { return }
+          if storage.keepsRecords { return WrittenSnapshot() }
           stored.records.removeAll { $0.sequence <= sequence }
           stored.dropped = max(stored.dropped, sequence)
+          return WrittenSnapshot()
         })
     }
   }

@@ -114,7 +114,10 @@ extension FragmentLog {
       self.records.snapshot(
         at: sequence, standingFor: [.set], state: { Self.records(of: state) }
       ) { result in
-        if case .failure(let error) = result { onFailure(error) }
+        switch result {
+        case .success(let written): if let error = written.removalError { onFailure(error) }
+        case .failure(let error): onFailure(error)
+        }
       }
     }
   }
@@ -127,11 +130,12 @@ extension FragmentLog {
   ///
   /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``; ``LogError/damaged(_:)`` or
   ///   ``LogError/newerVersion(file:version:)`` if records that the snapshot has to keep cannot be read;
-  ///   ``LogError/closed``. The log is as it was then.
+  ///   ``LogError/closed``. The log is as it was then, or has the snapshot and more than the configuration asks to keep,
+  ///   which the next snapshot removes.
   public func snapshot(of scope: Scope) async throws(LogError) {
     claim(.app)
     Self.sealEverything(in: scope)
-    try await write(scope.fullState())
+    if let error = try await write(scope.fullState()).removalError { throw error }
   }
 
   /// Has change sets made of what a scope has changed so far. What observers change when they are told of it would be in the
@@ -143,7 +147,8 @@ extension FragmentLog {
   }
 
   /// Writes a snapshot of the state that the last record has led to.
-  private func write(_ state: [SyncFragment]) async throws(LogError) {
+  @discardableResult
+  private func write(_ state: [SyncFragment]) async throws(LogError) -> WrittenSnapshot<LogError> {
     try await records.snapshot(at: lastSequence, standingFor: [.set]) { Self.records(of: state) }
   }
 

@@ -9,7 +9,8 @@
 ///
 /// The oldest snapshot is written in a mark that is synced: after the first snapshot was made, and
 /// before any snapshot is removed. Without the sync, an old mark could name a snapshot that the log
-/// itself has removed.
+/// itself has removed. If the first one cannot be noted, it counts all the same: a mark that names none
+/// claims less, and those that are written later name it.
 struct LogMark: Hashable {
   /// True while a process has the log open for writing, and after such a process was killed.
   var isOpen: Bool

@@ -323,10 +323,13 @@ extension RecordKeeper {
     completions.start({ snapshot.write(last, $0) }) { [weak self] in self?.wrote($0) }
   }
 
-  private func wrote(_ outcome: Outcome) {
+  private func wrote(_ outcome: Result<WrittenSnapshot<Failure>, Failure>) {
     isWritingSnapshot = false
     if case .ended = phase { return }
-    if case .failure(let error) = outcome {
+    switch outcome {
+    case .success(let written):
+      if let report = written.report { owner.note(report) }
+    case .failure(let error):
       owner.note("no snapshot of its history: \(error)")
       postponeSnapshot()
     }
@@ -344,12 +347,11 @@ package struct RecordSnapshot<Failure: Error> {
   package var carried = 0
   /// Writes the snapshot, which stands for all records up to a sequence number, and calls its last argument with the
   /// outcome.
-  package var write: (Int, @escaping @Sendable (Result<Void, Failure>) -> Void) -> Void
+  package var write: (Int, @escaping Done) -> Void
 
-  package init(
-    carried: Int = 0,
-    write: @escaping (Int, @escaping @Sendable (Result<Void, Failure>) -> Void) -> Void
-  ) {
+  package typealias Done = @Sendable (Result<WrittenSnapshot<Failure>, Failure>) -> Void
+
+  package init(carried: Int = 0, write: @escaping (Int, @escaping Done) -> Void) {
     self.carried = carried
     self.write = write
   }

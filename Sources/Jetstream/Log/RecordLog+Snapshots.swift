@@ -14,7 +14,8 @@ extension RecordLog {
   /// ``LogConfiguration/history`` does not ask for.
   ///
   /// Appending goes on meanwhile. The snapshot counts once it is complete and on stable storage; until
-  /// then, and if anything fails, the log is as it was.
+  /// then, and if that fails, the log is as it was. A failure behind that is no failure of the snapshot:
+  /// see ``WrittenSnapshot``.
   ///
   /// - Parameters:
   ///   - sequence: the last record that the state contains. There must be no snapshot of later ones.
@@ -24,10 +25,11 @@ extension RecordLog {
   ///   - state: makes the state, on a queue of the log.
   /// - Throws: ``LogError/notKept(sequence:kept:)`` if the record `sequence` has not been appended; any error of the
   ///   disk.
+  @discardableResult
   package func snapshot(
     at sequence: Int, standingFor kinds: Set<LogKind>, keeping history: LogHistory = .all,
     state: @escaping @Sendable () -> [RecordContent]
-  ) async throws(LogError) {
+  ) async throws(LogError) -> WrittenSnapshot<LogError> {
     try await withCheckedContinuation { continuation in
       snapshot(at: sequence, standingFor: kinds, keeping: history, state: state) {
         continuation.resume(returning: $0)
@@ -39,7 +41,7 @@ extension RecordLog {
   package func snapshot(
     at sequence: Int, standingFor kinds: Set<LogKind>, keeping history: LogHistory = .all,
     state makeState: @escaping @Sendable () -> [RecordContent],
-    then done: @escaping @Sendable (Result<Void, LogError>) -> Void
+    then done: @escaping @Sendable (Result<WrittenSnapshot<LogError>, LogError>) -> Void
   ) {
     let last = lastSequence
     guard sequence <= last else {
@@ -47,12 +49,12 @@ extension RecordLog {
     }
     // The records that the snapshot includes must be durable before it, and must end a segment.
     whenDurable(sequence, needsSync: true, andRoll: true) { result in
-      if case .failure = result { return done(result) }
+      if case .failure(let error) = result { return done(.failure(error)) }
       self.snapshotQueue.run {
         done(
           Result { () throws(LogError) in
             try self.writeSnapshot(sequence, kinds, makeState())
-            try self.removeHistory(self.configuration.history ?? history)
+            return WrittenSnapshot(removalError: self.removeReplaced(by: sequence, history))
           })
       }
     }
@@ -117,7 +119,21 @@ extension RecordLog {
       }
       try name(file, sequence, isNew: isNew)
     }
-    if oldestSnapshot == nil { try noteOldestSnapshot(sequence) }
+  }
+
+  /// Notes a snapshot that counts if it is the first one, and removes what `history` does not keep. Returns the error if
+  /// that fails.
+  ///
+  /// A snapshot that could not be noted stays. It cannot be taken back, since it is not known which mark is on stable
+  /// storage: one that names a snapshot that is missing would make the log a damaged one.
+  private func removeReplaced(by sequence: Int, _ history: LogHistory) -> LogError? {
+    do throws(LogError) {
+      if oldestSnapshot == nil { try noteOldestSnapshot(sequence) }
+      try removeHistory(configuration.history ?? history)
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// Gives a complete snapshot its name, and makes that durable. If this fails, the snapshot is removed: a reader in

@@ -62,7 +62,7 @@ package struct ClientLog: Sendable {
   /// Writes a snapshot without waiting. Calls `done` on a queue of the log.
   package func snapshot(
     _ history: ReplicaHistory, at sequence: Int,
-    then done: @escaping @Sendable (Result<Void, LogError>) -> Void
+    then done: @escaping @Sendable (Result<WrittenSnapshot<LogError>, LogError>) -> Void
   ) {
     records.snapshot(
       at: sequence, standingFor: ReplicaRecord.Kind.all, keeping: .nothing,

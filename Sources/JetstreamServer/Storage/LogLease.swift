@@ -63,12 +63,15 @@ package struct LogLease: ScopeLease {
 
   package func writeSnapshot(
     at sequence: Int, state: @escaping @Sendable () -> [RecordContent],
-    then done: @escaping @Sendable (Result<Void, StorageError>) -> Void
+    then done: @escaping @Sendable (Result<WrittenSnapshot<StorageError>, StorageError>) -> Void
   ) {
     records.snapshot(
       at: sequence, standingFor: ScopeHistory.kinds, state: state
     ) { outcome in
-      done(outcome.mapError { StorageError($0) })
+      done(
+        outcome
+          .map { WrittenSnapshot(removalError: $0.removalError.map { StorageError($0) }) }
+          .mapError { StorageError($0) })
     }
   }
 

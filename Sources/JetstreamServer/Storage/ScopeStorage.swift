@@ -76,12 +76,12 @@ package protocol ScopeLease: Sendable {
   ///
   /// It counts once it is complete and durable. Until then, and if the process ends or it fails, the snapshot before it
   /// counts, with all records behind that. It fails with ``StorageError/notKept(sequence:)`` if `sequence` was not
-  /// appended. `done` is called once, in any isolation domain.
+  /// appended. That the records could not be dropped is no failure of it. `done` is called once, in any isolation domain.
   ///
   /// - Parameter state: makes the state, in any isolation domain.
   func writeSnapshot(
     at sequence: Int, state: @escaping @Sendable () -> [RecordContent],
-    then done: @escaping @Sendable (Result<Void, StorageError>) -> Void)
+    then done: @escaping @Sendable (Result<WrittenSnapshot<StorageError>, StorageError>) -> Void)
 
   /// Gives the lease back once everything that was appended is durable. Later calls of the other methods fail.
   ///

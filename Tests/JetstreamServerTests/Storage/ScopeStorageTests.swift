@@ -115,9 +115,9 @@ struct ScopeStorageTests {
     try await lease.writeSnapshot(at: 0) { batch(100...100) }
     #expect(try await storage.find("A").isNew == false)
     try await lease.append(batch(1...4), after: 0)
-    async let written: Void = lease.writeSnapshot(at: 3) { batch(200...202) }
+    async let written = lease.writeSnapshot(at: 3) { batch(200...202) }
     try await lease.append(batch(5...6), after: 4)
-    try await written
+    #expect(try await written.removalError == nil)
     await #expect(throws: StorageError.notKept(sequence: 7)) {
       try await lease.writeSnapshot(at: 7) { batch(300...300) }
     }

@@ -106,7 +106,7 @@ struct FragmentLogTests {
     let log = FragmentLog(simulated.log)
     let (book, scope) = makeScope()
     let failures = ResultBox()
-    log.record(scope) { failures.put(.failure($0)) }
+    log.record(scope) { failures.put(Result<Void, LogError>.failure($0)) }
     disk.isFull = true
     for number in 1...40 {
       book.title = "Title \(number)"

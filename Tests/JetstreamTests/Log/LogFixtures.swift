@@ -91,6 +91,7 @@ final class ResultBox: Sendable {
   private let stored = Mutex<Result<Void, LogError>?>(nil)
   var result: Result<Void, LogError>? { stored.withLock { $0 } }
   func put(_ result: Result<Void, LogError>) { stored.withLock { $0 = result } }
+  func put(_ result: Result<WrittenSnapshot<LogError>, LogError>) { put(result.map { _ in }) }
 }
 
 extension LogKind {
