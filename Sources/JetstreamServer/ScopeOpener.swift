@@ -100,7 +100,14 @@ final class ScopeOpener {
       report(Diagnostic(.info, .scope, scope: name, "was opened"))
     } catch let error as WireError {
       outcome = .failure(error)
-    } catch StorageError.leased {
+    } catch StorageError.leased(_, let path) {
+      // Servers that share a storage have its scopes by turns. A directory has one server: something else uses the log.
+      if let path {
+        report(
+          Diagnostic(
+            .warning, .storage, scope: name,
+            "could not be opened: the log in \(path) is open for writing elsewhere"))
+      }
       outcome = .failure(.notNow("The scope is served elsewhere", retryAfter: .seconds(1)))
     } catch is CancellationError {
       outcome = .failure(.notNow("Opening the scope was given up", retryAfter: .seconds(1)))

@@ -121,7 +121,7 @@ extension ScopeDirectory: ScopeStorage {
         return LogLease(FragmentLog(log), losses: log.opening.losses)
       }
     } catch {
-      if case .log(.inUse) = error { throw .leased(name) }
+      if case .log(.inUse(let path)) = error { throw .leased(name, log: path) }
       throw error
     }
   }

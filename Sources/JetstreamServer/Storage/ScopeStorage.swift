@@ -18,7 +18,7 @@ package protocol ScopeStorage: Sendable {
 
   /// Takes the lease of a scope. A history is created for a scope that has none.
   ///
-  /// - Throws: ``StorageError/leased(_:)`` while another server has it, also one in the same process;
+  /// - Throws: ``StorageError/leased(_:log:)`` while another server has it, also one in the same process;
   ///   ``StorageError/unavailable(_:)``; or the error of a history that cannot be used. A storage may go on without the
   ///   missing end of a history; see ``StoredHistory/losses``.
   func lease(_ name: String) async throws(StorageError) -> any ScopeLease

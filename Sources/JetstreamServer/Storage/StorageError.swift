@@ -2,8 +2,9 @@ import Jetstream
 
 /// An error of a ``ScopeStorage``.
 package enum StorageError: Error, Sendable, Hashable {
-  /// Another server has the lease of the scope with this name.
-  case leased(String)
+  /// Another server has the lease of the scope with this name. For a storage that is a directory, with the path of the log
+  /// that is open elsewhere.
+  case leased(String, log: String? = nil)
   /// The lease is not valid any more: its term has passed, or it was released.
   case leaseLost
   /// There are other records behind the one that was expected to be the last.
@@ -54,7 +55,9 @@ extension StorageError {
 extension StorageError: CustomStringConvertible {
   package var description: String {
     switch self {
-    case .leased(let name): "Another server has the scope \(name)."
+    case .leased(let name, nil): "Another server has the scope \(name)."
+    case .leased(let name, let path?):
+      "The log of the scope \(name), in \(path), is open for writing already."
     case .leaseLost: "Another server may have the scope by now."
     case .conflict(let expected, let last):
       "The history ends with record \(last), not \(expected): another server has written it."
