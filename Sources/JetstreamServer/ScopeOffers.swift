@@ -17,6 +17,10 @@ struct ScopeOffers {
     weak var content: (any Hostable)?
   }
 
+  /// The number of entries in ``closed`` at which those of released content are removed: twice the number that was left the
+  /// last time. A server that stops closes all its scopes, one after the other.
+  private var pruneAt = 64
+
   /// Opens scopes that clients fetch and that the app does not host; nil unless the app has set one.
   var opener: ScopeOpener?
   private var lastShard = 0
@@ -41,7 +45,10 @@ struct ScopeOffers {
   /// of it would be written. Until then, or until the app removes it, it keeps its name: opened on demand, a scope of
   /// that name would have another history.
   mutating func close(_ content: any Hostable) {
-    closed = closed.filter { $1.content != nil }
+    if closed.count >= pruneAt {
+      closed = closed.filter { $1.content != nil }
+      pruneAt = max(64, 2 * closed.count)
+    }
     closed[ObjectIdentifier(content)] = Closed(content: content)
   }
 
