@@ -121,4 +121,22 @@ struct LogSettledTests {
       #expect(numbers(try LogReader(disk).all()) == Array(1...6), "seed \(seed)")
     }
   }
+
+  @Test(
+    "While the file of the lock cannot be read it fails, and what is missing is found afterwards")
+  func unreadableMark() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    try log.write(1...10)
+    try log.close()
+    disk.files[LogNames.segment(1)]!.removeLast(200)
+    let left = disk.files
+    for operation in [LogFileError.Operation.open, .read] {
+      disk.inject([.lock(operation, EIO)])
+      let failure = LogError.file(LogFileError(operation, LogNames.lock, code: EIO))
+      #expect(throws: failure) { try SimulatedLog(disk, .init(acceptsLoss: true)) }
+      #expect(disk.files == left && !disk.hasFaults)
+    }
+    #expect(try SimulatedLog(disk, .init(acceptsLoss: true)).log.opening.losses.count == 1)
+  }
 }
