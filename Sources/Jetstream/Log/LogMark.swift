@@ -55,7 +55,16 @@ struct LogMark: Hashable {
     self.snapshot = snapshot
   }
 
-  /// Reads the mark of a directory; nil if there is none that can be read.
+  /// Reads the mark of a directory for an opening; nil if there is none, or none that is whole, as after a crash.
+  ///
+  /// - Throws: ``LogError/file(_:)`` if the file is there and cannot be read: an opening replaces the mark, and with it
+  ///   what may be known of records that are missing.
+  static func read(in directory: any LogDirectory) throws(LogError) -> LogMark? {
+    let line = try reading { () throws(LogFileError) in try bytes(in: directory) }
+    return line.flatMap { LogMark($0) }
+  }
+
+  /// Reads the mark of a directory for a reader; nil if there is none that can be read.
   init?(_ directory: any LogDirectory) {
     guard let bytes = try? Self.bytes(in: directory) else { return nil }
     self.init(bytes)

@@ -39,7 +39,7 @@ struct OpenedLog {
     var isOpen = false
     defer { if !isOpen { lock.close() } }
     let lockIdentity = try reading { () throws(LogFileError) in try lock.identity() }
-    let mark = LogMark(directory)
+    let mark = try LogMark.read(in: directory)
     let files = try LogFiles(directory)
     if let loss = files.missingSegments(mark) {
       // A log cannot continue from a snapshot alone.
