@@ -15,6 +15,16 @@ typealias ScopeRecordKeeper = RecordKeeper<ScopeRecord, StorageError>
 
 /// Hosting scopes with a stored history.
 extension EngineRunner {
+  /// Reads the history in a log, and notes that the log is a server's. If records may be missing at its end that clients
+  /// were told of, it begins a new epoch first.
+  func leasedHistory(in log: FragmentLog, of name: String) async throws(LogError) -> LeasedHistory {
+    let history = try LogLease(log).leasedHistory()
+    guard log.records.isEndUncertain else { return history }
+    try await log.beginEpoch()
+    owner.report(.uncertainEnd(of: name))
+    return try LogLease(log).leasedHistory()
+  }
+
   /// Hosts content with its history, until ``closeHistory(of:tryingAgain:)``.
   ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
@@ -203,9 +213,19 @@ extension ScopeLease {
   }
 }
 
+extension Diagnostic {
+  /// Makes the diagnostic of a scope whose log may have lost its end with the power.
+  static func uncertainEnd(of name: String) -> Diagnostic {
+    Diagnostic(
+      .warning, .storage, scope: name,
+      "goes on in a new epoch, since the end of its log may be lost: it was not synced when the "
+        + "machine stopped")
+  }
+}
+
 extension LogLease {
   /// Reads the history at once, and notes that the log is a server's.
-  func leasedHistory() throws(LogError) -> LeasedHistory {
+  fileprivate func leasedHistory() throws(LogError) -> LeasedHistory {
     let stored = try readNow()
     let history = try ScopeHistory(stored)
     log.claim(.server)

@@ -199,6 +199,7 @@ final class ScopeOpener {
           .error, .storage, scope: name,
           "goes on in a new epoch, since a part of its history is lost: \(loss)"))
     }
+    if stored.mayHaveLostEnd { report(.uncertainEnd(of: name)) }
     return stored
   }
 

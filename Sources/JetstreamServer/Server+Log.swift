@@ -7,8 +7,8 @@ extension Server {
   /// and everything that they were told is there after a crash. The server applies each client's change sets once,
   /// however often client and server are killed.
   ///
-  /// The log's `LogConfiguration` decides what durable means: with a durability other than each change set, a crash of the
-  /// machine may undo changes that clients were told. After a backup has replaced a log that had gone on since, call
+  /// The log's `LogConfiguration` decides what durable means: without durability, a crash of the machine may undo changes
+  /// that clients were told, and the server begins a new epoch when it hosts the log again. After a backup has replaced a log that had gone on since, call
   /// `FragmentLog.beginEpoch()` first.
   ///
   /// If the log has a history, the scope gets its state; otherwise the history begins with the scope's content. The log is
@@ -46,13 +46,13 @@ extension Server {
     }
     // It has no place if the server was stopped while the first state of its history was written.
     await runner.finishBeginnings(in: log)
-    precondition(
-      !runner.engine.keepsHistory(of: content),
-      "Scope \(name) is hosted with a log already: a history has one log.")
     do {
+      let history = try await runner.leasedHistory(in: log, of: name)
+      precondition(
+        !runner.engine.keepsHistory(of: content),
+        "Scope \(name) is hosted with a log already: a history has one log.")
       let isHosted = try await runner.host(
-        content, as: name, unknown: unknown, LogLease(log).leasedHistory(),
-        snapshotEvery: snapshotEvery)
+        content, as: name, unknown: unknown, history, snapshotEvery: snapshotEvery)
       // The scope may have been removed in the meantime.
       if isHosted { offers[name] = .here(content, unknown: unknown) }
     } catch {

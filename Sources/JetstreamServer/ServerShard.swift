@@ -98,11 +98,12 @@ actor ServerShard {
   ) async throws -> Bool {
     let content = RowsContent(name: name, schema)
     do {
-      let isHosted = try await runner?.host(
-        content, as: name, unknown: .reject, LogLease(log).leasedHistory(),
+      guard let runner else { return false }
+      let isHosted = try await runner.host(
+        content, as: name, unknown: .reject, runner.leasedHistory(in: log, of: name),
         snapshotEvery: snapshotEvery)
-      if isHosted == true { offers.add(content) }
-      return isHosted == true
+      if isHosted { offers.add(content) }
+      return isHosted
     } catch let error as StorageError {
       throw error.cause
     }

@@ -12,9 +12,13 @@ import Jetstream
 /// them durable.
 package final class SimulatedDisk: LogDirectory {
   package let name = "simulated"
+  private let seed: UInt64
   private let state: Mutex<State>
 
-  package init(seed: UInt64 = 0) { state = Mutex(State(random: SimulationRandom(seed: seed))) }
+  package init(seed: UInt64 = 0) {
+    self.seed = seed
+    state = Mutex(State(random: SimulationRandom(seed: seed)))
+  }
 
   /// A fault of the next operation of its kind, with the error code.
   package enum Fault: Hashable, Sendable {
@@ -57,6 +61,8 @@ package final class SimulatedDisk: LogDirectory {
     var isAway = false
     /// Raised when the process or the machine ends: files that were opened before are dead.
     var epoch = 0
+    /// How often the machine has ended.
+    var crashCount: UInt64 = 0
     var openCount = 0
     var syncCount = 0
     var writeCount = 0
@@ -142,10 +148,18 @@ package final class SimulatedDisk: LogDirectory {
   /// Ends the machine: what was not synced may be lost.
   package func crash() {
     kill()
-    state.withLock { $0.crash() }
+    state.withLock { state in
+      state.crashCount += 1
+      state.crash()
+    }
   }
 
   // MARK: LogDirectory
+
+  package var boot: UUID? {
+    let count = state.withLock { $0.crashCount }
+    return UUID(uuid: unsafeBitCast((seed.bigEndian, count.bigEndian), to: uuid_t.self))
+  }
 
   package func list() throws(LogFileError) -> [String] {
     try state.withLock { state throws(LogFileError) in

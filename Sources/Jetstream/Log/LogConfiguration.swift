@@ -9,7 +9,8 @@ public enum LogDurability: Sendable, Hashable {
   case interval(Duration)
   /// Each append is written within moments. It is synced when the system decides, by
   /// ``FragmentLog/sync()``, or when nothing was appended for a second or two. An append counts as
-  /// durable once it is written.
+  /// durable once it is written. A power failure may take it, although a server has told its clients
+  /// of it: the server then goes on in a new epoch.
   case none
 }
 

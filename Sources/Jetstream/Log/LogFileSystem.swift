@@ -1,3 +1,5 @@
+import Foundation
+
 /// The directory of a log: all file system operations that a log uses.
 ///
 /// ``POSIXLogDirectory`` is the implementation for real directories. Another implementation puts a
@@ -16,6 +18,14 @@
 package protocol LogDirectory: Sendable {
   /// The name of the directory in messages, usually its path.
   var name: String { get }
+
+  /// The identity of the machine's boot: the same for all processes until the machine is started
+  /// again, such as after a power failure. For as long as it is the same, bytes that were written
+  /// and not synced are in their files.
+  ///
+  /// Nil, which the default implementation returns, if it is not known: then the machine may have
+  /// been started again before each opening of a log.
+  var boot: UUID? { get }
 
   /// Returns the names of all files.
   func list() throws(LogFileError) -> [String]
@@ -48,6 +58,9 @@ package protocol LogDirectory: Sendable {
 }
 
 extension LogDirectory {
+  /// Returns nil: the boot is not known.
+  package var boot: UUID? { nil }
+
   /// Returns true: no other program changes the storage.
   package func isInPlace(
     _ file: LogFileIdentity?, _ name: String

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The content of the file `lock`: whether a process has the log open, and which records are
 /// durable. Followers in other processes learn from it how far they may read, and the next process
 /// that opens or reads the log learns which records must exist.
@@ -11,6 +13,10 @@
 /// before any snapshot is removed. Without the sync, an old mark could name a snapshot that the log
 /// itself has removed. If the first one cannot be noted, it counts all the same: a mark that names none
 /// claims less, and those that are written later name it.
+///
+/// Records that count as durable before they are synced are noted in a mark that is synced before the
+/// first of them counts, with the boot of the machine. So that mark, or a later one, is there after a
+/// power failure. If the machine has been started again since, records that counted may be missing.
 struct LogMark: Hashable {
   /// True while a process has the log open for writing, and after such a process was killed.
   var isOpen: Bool
@@ -22,15 +28,26 @@ struct LogMark: Hashable {
   /// The oldest snapshot; nil if there is none. It must not be removed before a later one is noted
   /// here.
   var snapshot: Int?
+  /// The boot of the machine in which records count as durable that are not synced; nil if there are
+  /// none. It is one that no machine has if the log may have lost such records, and nothing was done
+  /// about that yet.
+  var unsyncedBoot: UUID?
 
   /// The encoded mark: one line, always of the same length.
-  var line: [UInt8] {
+  var line: [UInt8] { line(hasBoot: true) }
+
+  /// - Parameter hasBoot: False for the line as older versions have written it.
+  private func line(hasBoot: Bool) -> [UInt8] {
     var line: [UInt8] = []
     line.reserveCapacity(192)
     line.append(contentsOf: (isOpen ? #"{"open": true,"# : #"{"open":false,"#).utf8)
     Self.append(durable, as: #""durable":""#, to: &line)
     Self.append(synced, as: #"","synced":""#, to: &line)
     Self.append(snapshot, as: #"","snapshot":""#, to: &line)
+    if hasBoot {
+      line.append(contentsOf: #"","boot":""#.utf8)
+      line.append(contentsOf: (unsyncedBoot?.wireText ?? String(repeating: "-", count: 36)).utf8)
+    }
     line.append(contentsOf: #"","crc":""#.utf8)
     let checksum = line.withUnsafeBufferPointer(LogChecksum.of)
     LogLine.append(checksum: checksum, to: &line)
@@ -48,11 +65,14 @@ struct LogMark: Hashable {
   }
 
   /// - Parameter synced: The last record on stable storage; `durable` by default.
-  init(isOpen: Bool, durable: Int, synced: Int? = nil, snapshot: Int? = nil) {
+  init(
+    isOpen: Bool, durable: Int, synced: Int? = nil, snapshot: Int? = nil, unsyncedBoot: UUID? = nil
+  ) {
     self.isOpen = isOpen
     self.durable = durable
     self.synced = synced ?? durable
     self.snapshot = snapshot
+    self.unsyncedBoot = unsyncedBoot
   }
 
   /// Reads the mark of a directory for an opening; nil if there is none, or none that is whole, as after a crash.
@@ -90,9 +110,12 @@ struct LogMark: Hashable {
       case .bool(let isOpen)? = object["open"],
       let durable = Self.number(object["durable"]), let synced = Self.number(object["synced"])
     else { return nil }
+    var boot: UUID?
+    if case .string(let text)? = object["boot"] { boot = UUID(uuidString: text) }
     self.init(
-      isOpen: isOpen, durable: durable, synced: synced, snapshot: Self.number(object["snapshot"]))
-    guard line == bytes else { return nil }
+      isOpen: isOpen, durable: durable, synced: synced, snapshot: Self.number(object["snapshot"]),
+      unsyncedBoot: boot)
+    guard line(hasBoot: object["boot"] != nil) == bytes else { return nil }
   }
 
   private static func number(_ value: JSONValue?) -> Int? {
@@ -112,6 +135,24 @@ extension LogMark {
   /// it that could not write the mark.
   func wasClosed(behind last: Int, oldestSnapshot: Int?) -> Bool {
     !isOpen && synced == last && snapshot == oldestSnapshot
+  }
+
+  /// Returns true if the log may have lost records that counted as durable and were not synced.
+  ///
+  /// - Parameters:
+  ///   - last: The last record that is there.
+  ///   - boot: The current boot of the machine.
+  func mayHaveLostEnd(behind last: Int, in boot: UUID) -> Bool {
+    guard let unsyncedBoot else { return false }
+    return unsyncedBoot != boot || durable > last
+  }
+
+  /// Notes that all records up to `last` are on stable storage, and that there are no others.
+  ///
+  /// - Parameter boot: The current boot of the machine.
+  mutating func settle(at last: Int, in boot: UUID) {
+    (durable, synced) = (last, last)
+    if unsyncedBoot == boot { unsyncedBoot = nil }
   }
 
   /// Returns the damage of a log that ends with record `last` although later ones were synced; nil

@@ -15,6 +15,9 @@ public struct LogOpening: Sendable, Hashable {
   /// Records or snapshots that are missing although they were known to be durable. Empty unless
   /// ``LogConfiguration/acceptsLoss`` is set; otherwise opening throws.
   public internal(set) var losses: [LogDamage] = []
+  /// True if records may be missing at the end that counted as durable and were not synced, as with
+  /// ``LogDurability/none``: the machine has been started again since. What is left is whole.
+  package internal(set) var mayHaveLostEnd = false
   /// True if opening created the log.
   package internal(set) var isNew = false
   /// True if the log holds nothing yet, neither a state nor a change set: an app may begin with content of its own.
@@ -28,14 +31,20 @@ struct OpenedLog {
   private(set) var report = LogOpening()
   /// The oldest snapshot that the log has or should have.
   private(set) var oldestSnapshot: Int?
+  /// The current boot of the machine; one that no machine has if it is not known.
+  let boot: UUID
+  /// True if the log goes on although records may be missing at its end.
+  private let isEndUncertain: Bool
 
-  /// - Parameter afterLoss: a record that is appended if records or snapshots are missing, before the log forgets that.
+  /// - Parameter afterLoss: a record that is appended if records or snapshots are missing, or may be, before the log
+  ///   forgets that.
   init(
     _ directory: any LogDirectory, _ configuration: LogConfiguration, afterLoss: RecordContent?
   ) throws(LogError) {
     let lock = try reading { () throws(LogFileError) in try directory.lock(LogNames.lock) }
     guard let lock else { throw .inUse(path: directory.name) }
     lockFile = lock
+    boot = directory.boot ?? UUID()
     var isOpen = false
     defer { if !isOpen { lock.close() } }
     let lockIdentity = try reading { () throws(LogFileError) in try lock.identity() }
@@ -74,6 +83,10 @@ struct OpenedLog {
       report.tornBytes = end.tornBytes
       report.tailCount = end.last - (snapshot ?? 0)
       report.isEmpty = snapshot == nil && end.last == 0
+      // Without a mark that can be read, it is not known that all was synced.
+      let mayHaveLostEnd =
+        mark?.mayHaveLostEnd(behind: end.last, in: boot) ?? (configuration.durability == .none)
+      report.mayHaveLostEnd = mayHaveLostEnd && !report.isEmpty
       let isDurable =
         report.losses.isEmpty && end.tornBytes == 0
         && mark?.wasClosed(behind: end.last, oldestSnapshot: files.snapshots.first) == true
@@ -92,7 +105,8 @@ struct OpenedLog {
           new: UUID(), directory, segmentBytes: configuration.segmentBytes, lock: lockIdentity)
       }
     }
-    if !report.losses.isEmpty {
+    isEndUncertain = report.mayHaveLostEnd && afterLoss == nil
+    if !report.losses.isEmpty || (report.mayHaveLostEnd && !isEndUncertain) {
       // In this order: if the process ends in between, the next opening finds the losses again.
       if let afterLoss { try append(afterLoss) }
       // The lock file was removed meanwhile.
@@ -105,7 +119,11 @@ struct OpenedLog {
   }
 
   /// The mark to write to the lock file of an opened log.
-  var mark: LogMark { LogMark(isOpen: true, durable: writer.last, snapshot: oldestSnapshot) }
+  var mark: LogMark {
+    LogMark(
+      isOpen: true, durable: writer.last, snapshot: oldestSnapshot,
+      unsyncedBoot: isEndUncertain ? UUID() : nil)
+  }
 
   /// Appends a record and syncs it.
   private mutating func append(_ record: RecordContent) throws(LogError) {

@@ -68,7 +68,10 @@ extension RecordLog {
     state.withLock { $0.phase = .closed }
     let last = lastSequence
     writer.withLock { $0.rest() }
-    changeMark { $0 = LogMark(isOpen: false, durable: last, snapshot: $0.snapshot) }
+    changeMark { mark in
+      mark.isOpen = false
+      mark.settle(at: last, in: boot)
+    }
     lockFile.close()
     wakeFollowers()
     done(.success(()))
@@ -89,6 +92,6 @@ extension RecordLog {
     }
     do throws(LogError) { try attempt(isSyncDue: true, rollMark: nil) } catch { return }
     let synced = writer.withLock { $0.synced }
-    changeMark { ($0.durable, $0.synced) = (synced, synced) }
+    changeMark { $0.settle(at: synced, in: boot) }
   }
 }

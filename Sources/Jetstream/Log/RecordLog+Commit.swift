@@ -79,13 +79,22 @@ extension RecordLog {
     } catch {
       failure = error
     }
-    settle(
-      writer.withLock { writer in
-        noteWaiting(writer)
-        return Attempt(
-          failure: failure, written: writer.written, synced: writer.synced,
-          isSynced: writer.isSynced, isAtRest: writer.isAtRest)
-      })
+    var outcome = writer.withLock { writer in
+      noteWaiting(writer)
+      return Attempt(
+        failure: failure, written: writer.written, synced: writer.synced,
+        isSynced: writer.isSynced, isAtRest: writer.isAtRest)
+    }
+    if configuration.durability == .none, outcome.written > outcome.synced {
+      do throws(LogError) {
+        try noteUnsyncedEnd()
+      } catch {
+        // Nothing counts as durable so far that is not synced, or the mark would say so already.
+        outcome.written = outcome.synced
+        outcome.failure = outcome.failure ?? error
+      }
+    }
+    settle(outcome)
   }
 
   /// Writes all waiting lines, and syncs them if that is due. `rollMark` is where the segment must end.
@@ -184,8 +193,8 @@ extension RecordLog {
 
   /// The outcome of an attempt.
   struct Attempt {
-    let failure: LogError?
-    let written: Int
+    var failure: LogError?
+    var written: Int
     let synced: Int
     let isSynced: Bool
     let isAtRest: Bool

@@ -45,6 +45,7 @@ extension RecordLog {
       return (writer.isSynced, writer.isAtRest)
     }
     if isAtRest {
+      noteSyncedEnd()
       return state.withLock { if $0.pending.isEmpty { $0.pending = [] } }
     }
     guard isIdle, !isSynced, configuration.durability == .none else {

@@ -29,10 +29,12 @@ package final class RecordLog: Sendable {
   /// The queue on which snapshots are written and old files removed.
   let snapshotQueue: any LogQueue
   let log: UUID
+  /// The current boot of the machine.
+  let boot: UUID
   let lockFile: any LogFile
   /// The content of the lock file. Locked while the file is written, so that an older mark never
   /// replaces a newer one.
-  private let mark: Mutex<LogMark>
+  let mark: Mutex<LogMark>
 
   // Two locks. `writer` is held while the system accepts lines, but not while they are synced, unless they are written
   // again after a failed sync.
@@ -96,8 +98,9 @@ package final class RecordLog: Sendable {
   ///
   /// Cost: reading the newest snapshot and the records after it.
   ///
-  /// - Parameter afterLoss: a record that is appended, and durable, before the log forgets that records were missing;
-  ///   see ``LogOpening/losses``. However often the process ends meanwhile, a log that goes on after a loss has it.
+  /// - Parameter afterLoss: a record that is appended, and durable, before the log forgets that records were missing, or
+  ///   may have been; see ``LogOpening/losses`` and ``LogOpening/mayHaveLostEnd``. However often the process ends
+  ///   meanwhile, a log that goes on after a loss has it.
   /// - Throws: ``LogError/inUse(path:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
   ///   ``LogError/newerVersion(file:version:)``. No record has been changed then. A ``LogReader`` reads a
   ///   damaged log up to the damage.
@@ -131,6 +134,7 @@ package final class RecordLog: Sendable {
     self.snapshotQueue = snapshotQueue
     opening = opened.report
     log = opened.writer.header.log
+    boot = opened.boot
     lockFile = opened.lockFile
     let last = opened.writer.last
     writer = Mutex(opened.writer)

@@ -4,13 +4,13 @@ import Jetstream
 /// another object of this one. It has no term.
 package struct LogLease: ScopeLease {
   let log: FragmentLog
-  private let losses: [LogDamage]
+  private let opening: LogOpening?
   private let repeated: RepeatedBatches
   private var records: RecordLog { log.records }
 
-  /// - Parameter losses: the parts of the log that are missing and behind which a new epoch was begun.
-  package init(_ log: FragmentLog, losses: [LogDamage] = []) {
-    (self.log, self.losses) = (log, losses)
+  /// - Parameter opening: the findings of opening a log in which a new epoch was begun behind what is missing.
+  package init(_ log: FragmentLog, opening: LogOpening? = nil) {
+    (self.log, self.opening) = (log, opening)
     repeated = RepeatedBatches(log.records)
   }
 
@@ -27,7 +27,8 @@ package struct LogLease: ScopeLease {
     let reader = LogReader(records.directory)
     let snapshot = try reader.snapshot()
     var history = StoredHistory(snapshot: snapshot, records: [])
-    history.losses = losses
+    history.losses = opening?.losses ?? []
+    history.mayHaveLostEnd = opening?.mayHaveLostEnd ?? false
     if snapshot == nil, records.lastSequence == 0 { return history }
     var cursor = try reader.read(from: (snapshot?.sequence ?? 0) + 1)
     while let record = try cursor.next() { history.records.append(record) }

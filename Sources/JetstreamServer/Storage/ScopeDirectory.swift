@@ -118,7 +118,7 @@ extension ScopeDirectory: ScopeStorage {
         let epoch = ScopeHistory.beginning(of: UUID().wireText)
         let log = try RecordLog(
           folder(of: place), configuration: configuration, afterLoss: epoch)
-        return LogLease(FragmentLog(log), losses: log.opening.losses)
+        return LogLease(FragmentLog(log), opening: log.opening)
       }
     } catch {
       if case .log(.inUse(let path)) = error { throw .leased(name, log: path) }

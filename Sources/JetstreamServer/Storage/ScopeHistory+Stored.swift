@@ -218,6 +218,8 @@ extension FragmentLog {
   ///
   /// - Throws: `LogError` if it cannot be written.
   public func beginEpoch() async throws(LogError) {
-    try await records.append([ScopeHistory.beginning(of: UUID().wireText)]).durable()
+    try records.append([ScopeHistory.beginning(of: UUID().wireText)])
+    try await records.sync()
+    records.acceptEnd()
   }
 }

@@ -99,6 +99,9 @@ package struct StoredHistory: Sendable {
   /// The parts of the history that are missing although they were durable. Empty unless the storage goes on without
   /// them; then it has begun a new epoch behind what is left, since clients may have seen them.
   package var losses: [LogDamage] = []
+  /// True if records may be missing at the end that clients were told of before they were synced. The storage has begun a
+  /// new epoch behind what is left.
+  package var mayHaveLostEnd = false
 
   package init(snapshot: LogSnapshot?, records: [LogRecord]) {
     (self.snapshot, self.records) = (snapshot, records)

@@ -1,8 +1,9 @@
 import Foundation
-import Jetstream
 import JetstreamServer
 import JetstreamSimulation
 import Testing
+
+@testable import Jetstream
 
 /// Servers that tell clients of change sets before these are synced.
 @Suite("A server with a log that is synced when the system decides", .live, .timeLimit(.minutes(5)))
@@ -130,6 +131,58 @@ struct UnsyncedEndTests {
     disk.crash()
     #expect(try await goOn(on: disk, with: 7) == 1)
     #expect(try epochs(on: disk) == 1)
+  }
+
+  private func open(_ notes: Notes) throws -> Server {
+    let server = Server()
+    let directory = try ScopeDirectory(
+      files.path + "/server", configuration: LogConfiguration(durability: .none))
+    server.openScopes(in: directory) { _ in .schema(ScopeSchema(of: Canvas.self)) }
+    server.onDiagnostic.listen { notes.texts.append($0.text()) }
+    return server
+  }
+
+  private final class Notes {
+    var texts: [String] = []
+  }
+
+  @Test("A scope in a directory goes on in a new epoch after a power failure, and that is reported")
+  func directory() async throws {
+    let notes = Notes()
+    var server = try open(notes)
+    var visitor = try await Visitor(server, files.path + "/visitor")
+    try await add(0..<10, to: visitor.canvas, with: visitor.client)
+    try await visitor.close()
+    await server.stop()
+
+    // As if the machine had lost its power before the system had written the last three records.
+    let folder = URL(fileURLWithPath: files.path + "/server/scopes/=43anvas")
+    let segment = folder.appendingPathComponent("log-000000000001.jsonl")
+    let bytes = try Data(contentsOf: segment)
+    let ends = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
+    try bytes.prefix(through: ends[ends.count - 4]).write(to: segment)
+    let lock = folder.appendingPathComponent("lock")
+    var mark = try #require(LogMark(Array(Data(contentsOf: lock))))
+    (mark.isOpen, mark.synced, mark.unsyncedBoot) = (true, 5, UUID())
+    try Data(mark.line).write(to: lock)
+
+    for round in 0..<2 {
+      server = try open(notes)
+      let writer = Client(transport: server.makeTransport())
+      let canvas = Canvas()
+      let scope = Scope(name: "Canvas", root: canvas)
+      try await writer.connect()
+      try await writer.fetch(scope)
+      #expect(canvas.shapes.count == 7 + 4 * round)
+      try await add(20..<24, to: canvas, with: writer)
+      visitor = try await Visitor(server, files.path + "/visitor")
+      #expect(visitor.losses == (round == 0 ? 1 : 0))
+      #expect(visitor.scope.canonicalJSON == scope.canonicalJSON)
+      try await visitor.close()
+      writer.close()
+      await server.stop()
+    }
+    #expect(notes.texts.count { $0.contains("the end of its log may be lost") } == 1)
   }
 
   @Test("A process that is killed loses nothing, and its history goes on in the same epoch")

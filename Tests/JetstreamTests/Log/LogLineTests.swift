@@ -1,3 +1,4 @@
+import Foundation
 import JetstreamSimulation
 import Testing
 
@@ -100,10 +101,32 @@ struct LogLineTests {
     let mark = LogMark(isOpen: false, durable: 12, synced: 10, snapshot: 0)
     disk.files = ["lock": mark.line]
     #expect(LogMark(disk) == mark)
-    var bytes = LogMark(isOpen: false, durable: 4711).line
-    bytes[30] ^= 1
-    disk.files = ["lock": bytes]
-    #expect(LogMark(disk) == nil)
+    let unsynced = LogMark(isOpen: true, durable: 12, synced: 10, unsyncedBoot: UUID())
+    #expect(unsynced.line.count == mark.line.count)
+    disk.files = ["lock": unsynced.line]
+    #expect(LogMark(disk) == unsynced)
+    for position in [30, 140] {
+      var bytes = unsynced.line
+      bytes[position] ^= 1
+      disk.files = ["lock": bytes]
+      #expect(LogMark(disk) == nil)
+    }
+  }
+
+  @Test("A mark of an older version, which knows no boot, reads back")
+  func olderMark() throws {
+    func digits(_ number: Int) -> String {
+      String(repeating: "0", count: 18) + String(number)
+    }
+    let none = String(repeating: "-", count: 20)
+    let text =
+      #"{"open": true,"durable":"\#(digits(12))","synced":"\#(digits(10))","#
+      + #""snapshot":"\#(none)","crc":""#
+    var bytes = Array(text.utf8)
+    LogLine.append(checksum: bytes.withUnsafeBufferPointer(LogChecksum.of), to: &bytes)
+    let disk = SimulatedDisk()
+    disk.files = ["lock": bytes + Array("\"}\n".utf8)]
+    #expect(LogMark(disk) == LogMark(isOpen: true, durable: 12, synced: 10))
   }
 
   @Test("Control characters are found wherever they stand, and nothing else is taken for one")
