@@ -32,6 +32,8 @@ struct ServeOptionsTests {
     expected.level = .debug
     #expect(options == expected)
     #expect(try ServeOptions(["--data", "x", "--help"]).isHelp)
+    let longest = try ServeOptions(["--data", "x", "--durability", "10"])
+    #expect(longest.durability == .interval(.seconds(10)))
   }
 
   @Test("Origins and hosts in every form in which requests have them are taken")
@@ -58,7 +60,12 @@ struct ServeOptionsTests {
       (["--data", "x", "--open", "0"], "--open needs a number from 1 to 1000000, not \"0\"."),
       (
         ["--data", "x", "--durability", "-1"],
-        "--durability needs each, none or seconds, not \"-1\"."
+        "--durability needs each, none or up to 10 seconds, not \"-1\"."
+      ),
+      (
+        ["--data", "x", "--durability", "10.5"],
+        "--durability needs each, none or up to 10 seconds, not \"10.5\": clients are told after "
+          + "the sync, and would wait for so long."
       ),
       (
         ["--data", "x", "--history", "some"],
