@@ -7,9 +7,11 @@ extension Server {
   /// and everything that they were told is there after a crash. The server applies each client's change sets once,
   /// however often client and server are killed.
   ///
-  /// The log's `LogConfiguration` decides what durable means: without durability, a crash of the machine may undo changes
-  /// that clients were told, and the server begins a new epoch when it hosts the log again. After a backup has replaced a log that had gone on since, call
-  /// `FragmentLog.beginEpoch()` first.
+  /// The log's `LogConfiguration` decides what durable means. With an interval, clients are told after the sync at its
+  /// end: each change set is accepted, and seen by others, up to so much later. Without durability, clients are told of
+  /// what is written: a power failure may take it back, and the server begins a new epoch when it hosts the log again.
+  ///
+  /// After a backup has replaced a log that had gone on since, call `FragmentLog.beginEpoch()` first.
   ///
   /// If the log has a history, the scope gets its state; otherwise the history begins with the scope's content. The log is
   /// read before this returns.

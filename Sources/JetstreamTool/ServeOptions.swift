@@ -39,8 +39,9 @@ struct ServeOptions: Equatable {
       --host ADDRESS        the address to serve on (default 127.0.0.1, this machine only; :: for the whole network)
       --port N              the port (default 8080; 0 has the system choose one)
       --durability each|none|SECONDS
-                            when a change set is on stable storage: before clients are told of it (each, the default),
-                            within so many seconds, or when the system decides
+                            when a change set is accepted and others see it: once it is synced to the disk (each, the
+                            default); with the next sync, of which there is one in so many seconds, at most 10; or once it
+                            is written (none), so that a power failure may take back what was seen
       --history all|none|N  what a log keeps behind a snapshot: everything (the default), nothing, or N records
       --schema FILE         serves scopes of the classes of this schema only, which ScopeSchema.json writes
       --keys FILE           lets in only clients that send a key of this file. It has a line for each user: the key, of at
@@ -124,12 +125,19 @@ struct ServeOptions: Equatable {
     case "each": return .everyChangeSet
     case "none": return .none
     default:
-      guard let seconds = Double(text), seconds > 0, seconds <= 86_400 else {
-        throw Problem(text: "--durability needs each, none or seconds, not \"\(text)\".")
+      let need =
+        "--durability needs each, none or up to \(longestInterval) seconds, not \"\(text)\""
+      guard let seconds = Double(text), seconds > 0 else { throw Problem(text: "\(need).") }
+      guard seconds <= Double(longestInterval) else {
+        throw Problem(
+          text: "\(need): clients are told after the sync, and would wait for so long.")
       }
       return .interval(.seconds(seconds))
     }
   }
+
+  /// The largest number of seconds between two syncs.
+  private static let longestInterval = 10
 
   private static func history(_ text: String) throws(Problem) -> LogHistory {
     switch text {

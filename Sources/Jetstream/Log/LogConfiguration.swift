@@ -5,7 +5,12 @@ public enum LogDurability: Sendable, Hashable {
   /// one.
   case everyChangeSet
   /// Each append is written within moments, which survives a killed process, and synced together
-  /// with all others after this interval at the latest, which survives a power failure.
+  /// with all others after this interval at the latest, which survives a power failure. It is durable
+  /// after that sync.
+  ///
+  /// Clients and servers wait until a change set is durable: with such a log a server accepts a
+  /// change set, and tells the other clients of it, up to this much later. An interval of some
+  /// hundredths of a second spares syncs; one of seconds is felt by users.
   case interval(Duration)
   /// Each append is written within moments. It is synced when the system decides, by
   /// ``FragmentLog/sync()``, or when nothing was appended for a second or two. An append counts as
