@@ -261,7 +261,7 @@ struct LogToolTests {
     #expect(help.status == 0 && help.lines.first?.hasPrefix("usage: jetstream log") == true)
     #expect(try await run("--help").status == 0)
     for (arguments, problem) in [
-      (["log"], "needs verify, tail, dump, blame, show or diff"),
+      (["log"], "needs verify, tail, dump, blame, show, diff or new-epoch"),
       (["log", "verify"], "needs the directory"),
       (["log", "look", "x"], "there is no \"look\""), (["look"], "there is no command \"look\""),
       (["log", "tail", "-n", "x", "y"], "-n needs a number"), ([], "usage: jetstream"),
