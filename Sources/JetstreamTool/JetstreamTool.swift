@@ -27,6 +27,8 @@ struct JetstreamTool {
                              prints who has written a property
       log show DIRECTORY     prints the scope as it was at any record
       log diff DIRECTORY     prints what is different between two records
+      log new-epoch DIRECTORY
+                             begins another history after a backup was put in place
 
     jetstream serve --help, jetstream bench --help and jetstream log --help say more.
     """

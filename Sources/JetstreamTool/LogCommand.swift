@@ -6,10 +6,10 @@ enum LogCommand {
   typealias Status = JetstreamTool.Status
 
   static let usage = """
-    usage: jetstream log <verify|tail|dump|show|diff> [options] DIRECTORY
+    usage: jetstream log <verify|tail|dump|show|diff|new-epoch> [options] DIRECTORY
            jetstream log blame DIRECTORY MODEL PROPERTY
 
-    Reads a fragment log, also while a program writes it. It changes nothing.
+    Reads a fragment log, also while a program writes it. Only new-epoch changes it.
 
     verify  reads everything, snapshots as well, and tells what is damaged or missing and where
       --json            the result as one line of JSON
@@ -41,7 +41,13 @@ enum LogCommand {
 
     show and diff know no classes: a model that a weak reference or a plain value names counts as being there.
 
-    exit status: 0 all is well, 1 the log is damaged, 2 wrong usage, 3 it cannot be read
+    new-epoch
+            begins another history in the log of a server, or in each log of a directory of jetstream serve, after a
+            backup was put in place: clients that know more than it has get the full state, and are told. It tells
+            of each log what it has done, and does nothing while a server uses it
+      --accept-loss     also in a log that has lost records at its end, which a server refuses to open
+
+    exit status: 0 all is well, 1 the log is damaged, 2 wrong usage, 3 it cannot be read or is in use
     """
 
   static func run(_ arguments: [String]) async -> Status {
@@ -62,8 +68,10 @@ enum LogCommand {
     }
     do {
       let reader = try LogReader(options.directory)
-      // `verify` itself reports what is missing, in full.
-      if options.action != .verify, try reader.firstSequence() == nil { return noLog(options) }
+      // `verify` itself reports what is missing, in full, and `new-epoch` looks at each log.
+      if ![.verify, .newEpoch].contains(options.action), try reader.firstSequence() == nil {
+        return noLog(options)
+      }
       switch options.action {
       case .verify: return try verify(reader, options)
       case .tail: try await tail(reader, options)
@@ -71,6 +79,7 @@ enum LogCommand {
       case .blame: try blame(reader, options)
       case .show: try show(reader, options)
       case .diff: try diff(reader, options)
+      case .newEpoch: return await beginEpochs(options)
       }
       return .success
     } catch .damaged(let damage) {
@@ -96,7 +105,7 @@ enum LogCommand {
     }
   }
 
-  private static func noLog(_ options: LogOptions) -> Status {
+  static func noLog(_ options: LogOptions) -> Status {
     Console.error("jetstream log: there is no log in \(options.directory).")
     return .failed
   }

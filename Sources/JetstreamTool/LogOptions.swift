@@ -5,6 +5,7 @@ import Jetstream
 struct LogOptions {
   enum Action: String {
     case verify, tail, dump, blame, show, diff
+    case newEpoch = "new-epoch"
   }
 
   /// The description of an error in the command line.
@@ -22,6 +23,7 @@ struct LogOptions {
   var last = Int.max
   var kind: String?
   var wantsSnapshot = false
+  var acceptsLoss = false
   var at: Int?
   var model = UUID()
   var property = ""
@@ -32,11 +34,13 @@ struct LogOptions {
       return
     }
     guard let name = arguments.first else {
-      throw Problem(text: "it needs verify, tail, dump, blame, show or diff.")
+      throw Problem(text: "it needs verify, tail, dump, blame, show, diff or new-epoch.")
     }
     guard let action = Action(rawValue: name) else {
       throw Problem(
-        text: "there is no \"\(name)\"; there are verify, tail, dump, blame, show and diff.")
+        text:
+          "there is no \"\(name)\"; there are verify, tail, dump, blame, show, diff and new-epoch."
+      )
     }
     self.action = action
     var directory: String?
@@ -53,6 +57,7 @@ struct LogOptions {
         guard let text = rest.popFirst() else { throw Problem(text: "--kind needs a kind.") }
         kind = text
       case (.dump, "--snapshot"): wantsSnapshot = true
+      case (.newEpoch, "--accept-loss"): acceptsLoss = true
       case (.show, "--at"): at = try Self.number(argument, rest.popFirst(), least: 0)
       case (.diff, "--from"): first = try Self.number(argument, rest.popFirst(), least: 0)
       case (.diff, "--to"): last = try Self.number(argument, rest.popFirst(), least: 0)

@@ -55,6 +55,9 @@ struct ServeOptions: Equatable {
       --allow-host NAME     serves requests for this name, as a proxy on this machine passes it on; may be repeated
       --log-level L         prints events from this level on: debug, info, warning (the default) or error
 
+    After a backup was put in place of the directory, or if a log has lost its end, jetstream log new-epoch DIRECTORY
+    tells clients that it is another history.
+
     SIGTERM and SIGINT write everything and end the process; clients come back by themselves. A second one ends it at once,
     if it comes at least half a second after the first.
 

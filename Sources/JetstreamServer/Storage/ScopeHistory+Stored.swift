@@ -209,9 +209,14 @@ extension ScopeHistory.Client.Trace {
   }
 }
 
+extension LogSnapshot {
+  /// True if it is one of a server's history.
+  package var isHistory: Bool { state.contains { $0.kind == .history } }
+}
+
 extension FragmentLog {
   /// Begins another history of a scope at the end of the server's log. Call it before the log is hosted, after a backup
-  /// was put in place of a log that had gone on since.
+  /// was put in place of a log that had gone on since. The command `jetstream log new-epoch` does the same.
   ///
   /// Without it the server would give out sequences for the second time, and a client that knows what they stood for would
   /// believe that it has missed nothing. With it clients get the full state, and `Client.onHistoryLoss` tells them.

@@ -1,0 +1,99 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+
+/// New epochs in the logs of servers.
+extension LogCommand {
+  /// Begins a new epoch in a log, or in each log of a server's directory, and tells of each what was done.
+  static func beginEpochs(_ options: LogOptions) async -> Status {
+    let scopes = (options.directory as NSString).appendingPathComponent("scopes")
+    var isDirectory: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: scopes, isDirectory: &isDirectory),
+      isDirectory.boolValue
+    else { return await beginEpoch(in: options.directory, options) ?? noLog(options) }
+    do throws(LogError) {
+      // Held until all is done, so that no server opens the logs meanwhile.
+      let directory = try ScopeDirectory(options.directory)
+      defer { withExtendedLifetime(directory) {} }
+      var outcomes: [Status] = []
+      for log in logs(below: scopes) {
+        if let outcome = await beginEpoch(in: log, options) { outcomes.append(outcome) }
+      }
+      return outcomes.max { $0.rawValue < $1.rawValue } ?? noLog(options)
+    } catch {
+      if case .inUse = error {
+        Console.error(
+          "jetstream log: another process serves the scopes in \(options.directory).")
+      } else {
+        Console.error("jetstream log: \(options.directory) cannot be used: \(error)")
+      }
+      return .failed
+    }
+  }
+
+  /// Returns the paths of all folders with files of a log.
+  private static func logs(below directory: String) -> [String] {
+    let all = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
+    let files = all.map { $0 as NSString }.filter { file in
+      ["log-", "snapshot-", "lock"].contains { file.lastPathComponent.hasPrefix($0) }
+    }
+    return Set(files.map(\.deletingLastPathComponent)).sorted().map { "\(directory)/\($0)" }
+  }
+
+  /// Begins a new epoch in a log. Returns nil if there is no log.
+  private static func beginEpoch(in path: String, _ options: LogOptions) async -> Status? {
+    do throws(LogError) {
+      switch try content(of: path, options) {
+      case .nothing: return nil
+      case .other:
+        Console.error("jetstream log: \(path) is not the log of a server.")
+        return .failed
+      case .history: break
+      }
+      let log = try RecordLog(
+        path, configuration: LogConfiguration(acceptsLoss: options.acceptsLoss),
+        afterLoss: ScopeHistory.beginning(of: UUID().wireText))
+      for loss in log.opening.losses { Console.line("\(path): lost: \(loss)") }
+      // Behind missing records, opening the log has begun one.
+      if log.opening.losses.isEmpty, !log.opening.mayHaveLostEnd {
+        try await FragmentLog(log).beginEpoch()
+      }
+      let last = log.lastSequence - 1
+      try await log.close()
+      Console.line("\(path): a new epoch begins behind record \(last).")
+      return .success
+    } catch {
+      Console.error("jetstream log: \(path): \(error)")
+      guard case .damaged = error else { return .failed }
+      if !options.acceptsLoss {
+        Console.error(
+          "--accept-loss goes on with what is left if only records at the end are missing.")
+      }
+      return .damaged
+    }
+  }
+
+  /// The content of a log.
+  private enum Content {
+    case nothing
+    /// The history of a server.
+    case history
+    /// A log of an app or a client.
+    case other
+  }
+
+  private static func content(of path: String, _ options: LogOptions) throws(LogError) -> Content {
+    let reader = try LogReader(path)
+    do throws(LogError) {
+      if try reader.firstSequence() == nil { return .nothing }
+    } catch {
+      // If all that shows whose log it was is lost, it begins anew.
+      guard options.acceptsLoss, case .damaged = error else { throw error }
+      return .history
+    }
+    if let snapshot = try reader.snapshot() { return snapshot.isHistory ? .history : .other }
+    // A server's log begins with a snapshot.
+    if let damage = try reader.verify().damage.first { throw .damaged(damage) }
+    return .other
+  }
+}
