@@ -88,8 +88,11 @@ final class ScopeOpener {
   /// all that was under way has ended.
   func close(_ open: [(name: String, content: ObjectIdentifier)]) async {
     for work in Array(work.values) { await work.task.value }
-    for (name, content) in open { await closeHistory(of: content, named: name) }
+    for (name, content) in open { failures[name] = await closeHistory(of: content, named: name) }
   }
+
+  /// The names of the scopes whose histories could not be closed when the server stopped.
+  var unclosed: [String] { failures.keys.sorted() }
 
   // MARK: Opening
 
@@ -248,7 +251,6 @@ final class ScopeOpener {
   /// fetch the scope wait, and are refused in time.
   ///
   /// - Returns: the error with which it was given up; nil if the history is closed.
-  @discardableResult
   private func closeHistory(
     of content: ObjectIdentifier, named name: String
   ) async -> StorageError? {

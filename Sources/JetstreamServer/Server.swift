@@ -308,7 +308,11 @@ public final class Server {
   /// reports it. A scope with a log is served again once the app hosts it again. An app that is being asked for a scope,
   /// and ignores that the task is cancelled, is waited for during ``Configuration/scopeOpeningTime``. Sockets that other
   /// libraries have accepted are closed in their time. A second call waits for the first.
-  public func stop() async {
+  public func stop() async { _ = await stopScopes() }
+
+  /// Stops like ``stop()``. Returns the names of the scopes, of those that were opened on demand, whose histories could not
+  /// be written and closed.
+  package func stopScopes() async -> [String] {
     // The scopes and the listener are taken away from the server by the first of several calls. The others find nothing
     // to close, so each waits for the one before it.
     let earlier = ending
@@ -317,13 +321,15 @@ public final class Server {
     for scope in runner.storedScopes { offers.close(scope) }
     runner.stop()
     shards.stop()
-    offers.opener?.giveUp()
+    let opener = offers.opener
+    opener?.giveUp()
     let task = home.task { server in
       await earlier?.value
       await server.close(open)
     }
     ending = task
     await task.value
+    return opener?.unclosed ?? []
   }
 
   /// Closes everything of a server whose sessions have ended.

@@ -10,7 +10,7 @@ struct JetstreamTool {
     case damaged = 1
     /// The command line is not valid.
     case usage = 2
-    /// A file could not be read, or the output could not be written.
+    /// A file could not be read or written, or the output could not be written.
     case failed = 3
   }
 

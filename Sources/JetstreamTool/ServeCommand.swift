@@ -76,8 +76,21 @@ enum ServeCommand {
     }
     await stop.wait()
     output.write("Stopping; another signal ends it at once.")
-    await server.stop()
+    let unclosed = await server.stopScopes()
+    guard unclosed.isEmpty else {
+      let nouns = unclosed.count == 1 ? "the history" : "the histories"
+      throw Failure(text: "\(nouns) of \(listed(unclosed)) could not be closed.".inOneLine)
+    }
     output.write("Stopped.")
+  }
+
+  /// Returns names as a text, such as "a, b and c"; of very many, the first ones and the number of the others.
+  private static func listed(_ names: [String]) -> String {
+    let most = 20
+    var parts = Array(names.prefix(most))
+    if names.count > most { parts.append("\(names.count - most) more") }
+    guard let last = parts.popLast() else { return "" }
+    return parts.isEmpty ? last : "\(parts.joined(separator: ", ")) and \(last)"
   }
 
   private static func openDirectory(_ options: ServeOptions) throws -> ScopeDirectory {

@@ -61,7 +61,8 @@ struct ServeOptions: Equatable {
     SIGTERM and SIGINT write everything and end the process; clients come back by themselves. A second one ends it at once,
     if it comes at least half a second after the first.
 
-    exit status: 0 stopped by a signal, 2 wrong usage, 3 it cannot serve, 128 + N ended by a second signal N
+    exit status: 0 stopped by a signal, 2 wrong usage, 3 it cannot serve, or could not close each scope when it stopped, 128 + N
+    ended by a second signal N
     """
 
   init() {}
