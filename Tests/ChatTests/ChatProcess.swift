@@ -21,14 +21,16 @@ final class ChatProcess: Sendable {
     }
   }
 
-  init(_ arguments: [String]) throws {
+  /// - Parameter redirection: where its streams go instead, in the words of a shell.
+  init(_ arguments: [String], redirection: String = "") throws {
     let (inputPipe, outputPipe) = (ChildProcess.pipe(), ChildProcess.pipe())
     let errorPipe = ChildProcess.pipe()
     let (exit, ending) = AsyncStream.makeStream(of: Int32.self)
     self.exit = exit
     process = try ChildProcess(
-      try Self.executable, arguments, input: inputPipe, output: outputPipe,
-      errors: errorPipe
+      URL(filePath: "/bin/sh"),
+      ["-c", "exec \"$0\" \"$@\" \(redirection)", try Self.executable.path] + arguments,
+      input: inputPipe, output: outputPipe, errors: errorPipe
     ) {
       ending.yield($0)
       ending.finish()

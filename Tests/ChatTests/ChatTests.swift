@@ -99,6 +99,26 @@ struct ChatTests: ChatStage {
     await again.crash()
   }
 
+  @Test("A server whose output is closed prints nothing into its logs")
+  func closedOutput() async throws {
+    let (first, port) = try await serve()
+    let ada = try join("ada", port: port)
+    try ada.type("First")
+    try await ada.expect("ada: First", without: "…")
+    await first.crash()
+    // It knows Ada, and writes nothing to its first log that would cover what is printed there.
+    let server = try ChatProcess(["serve", "--port", port, "--data", folder], redirection: ">&-")
+    try ada.type("Second")
+    try await ada.expect("ada: Second", without: "…")
+    await server.crash()
+    let files = try #require(FileManager.default.subpaths(atPath: "\(folder)/server"))
+    #expect(files.contains("accounts/lock") && files.contains("room/hall/lock"))
+    for file in files {
+      let bytes = FileManager.default.contents(atPath: "\(folder)/server/\(file)") ?? Data()
+      #expect(!String(decoding: bytes, as: UTF8.self).contains("Serving on"), "\(file)")
+    }
+  }
+
   @Test("A message directly before the end is pending at the next start", arguments: [false, true])
   func keepsLastMessage(quits: Bool) async throws {
     let port = "\(keptPort())"

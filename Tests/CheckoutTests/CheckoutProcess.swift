@@ -20,11 +20,16 @@ final class CheckoutProcess: Sendable {
     }
   }
 
-  init(_ arguments: [String]) throws {
+  /// - Parameter redirection: where its streams go instead, in the words of a shell.
+  init(_ arguments: [String], redirection: String = "") throws {
     let (pipe, errorPipe) = (ChildProcess.pipe(), ChildProcess.pipe())
     let (exit, ending) = AsyncStream.makeStream(of: Int32.self)
     self.exit = exit
-    process = try ChildProcess(try Self.executable, arguments, output: pipe, errors: errorPipe) {
+    process = try ChildProcess(
+      URL(filePath: "/bin/sh"),
+      ["-c", "exec \"$0\" \"$@\" \(redirection)", try Self.executable.path] + arguments,
+      output: pipe, errors: errorPipe
+    ) {
       ending.yield($0)
       ending.finish()
     }

@@ -137,6 +137,21 @@ struct CheckoutTests: CheckoutStage {
     await again.crash()
   }
 
+  @Test("A server whose output is closed prints nothing into its record of charges")
+  func closedOutput() async throws {
+    let port = "\(keptPort())"
+    let server = try CheckoutProcess(
+      ["serve", "--port", port, "--data", directory.path], redirection: ">&-")
+    let ada = try buy("ada mug", port: port)
+    try await ada.expect("Receipt: 1 mug for 9.50")
+    await server.crash()
+    #expect(try record().map { $0[0] } == ["charge"])
+    let (again, _) = try await serve(port: port)
+    let ben = try buy("ben mug", port: port)
+    try await ben.expect("Receipt: 1 mug for 9.50")
+    await again.crash()
+  }
+
   @Test("An address that cannot work is refused before there is a purchase")
   func refusesAddress() async throws {
     let buyer = try CheckoutProcess([

@@ -1,6 +1,7 @@
 import Foundation
 import Jetstream
 import JetstreamServer
+import Pacing
 import Testing
 
 /// The command as a process whose scopes cannot be closed, or whose output is closed.
@@ -10,6 +11,7 @@ struct ServeStopTests {
   private let files = try! TemporaryDirectory()
   private var data: String { files.path + "/data" }
 
+  /// Changes a scope, once the server can be reached.
   private func change(_ name: String, _ url: String) async throws {
     let client = Client(url: url)
     let canvas = Canvas()
@@ -19,6 +21,20 @@ struct ServeStopTests {
     canvas.name = "changed"
     try await client.sync(scope)
     client.close()
+  }
+
+  @Test("It prints nothing into its files if its streams are closed")
+  func closedStreams() async throws {
+    let port = keptPort()
+    let process = try LogProcess(
+      "jetstream", ["serve", "--data", data, "--port", "\(port)", "--log-level", "debug"],
+      redirection: "<&- >&- 2>&-")
+    try await change("notes", "ws://127.0.0.1:\(port)")
+    process.stop()
+    #expect(try await process.finish().status == 0)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: data + "/lock")).isEmpty)
+    let verification = try LogReader(data + "/scopes/notes").verify()
+    #expect(verification.isWhole && verification.records == 1...1)
   }
 
   @Test("Scopes that cannot be closed when it stops are named, and its status says so")
