@@ -17,6 +17,10 @@ struct Chat {
 
   static func main() async {
     signal(SIGPIPE, SIG_IGN)
+    // A file that is opened where a stream was closed would get what is printed.
+    for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(stream, F_GETFD) < 0 {
+      _ = open("/dev/null", O_RDWR)
+    }
     var words: [String] = []
     var options = ["--port": "8080", "--server": "ws://127.0.0.1:8080", "--data": "chat-data"]
     var moderators: Set<String> = []

@@ -4,6 +4,13 @@ import Foundation
 /// Writes whole lines without a buffer, so that the reader of a pipe sees them at once. Control characters in what
 /// peers have sent give no commands to a terminal.
 enum Console {
+  /// Opens the streams that are closed: a file that is opened in the place of one would get what is printed.
+  static func openClosedStreams() {
+    for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(stream, F_GETFD) < 0 {
+      _ = open("/dev/null", O_RDWR)
+    }
+  }
+
   static func say(_ line: String) { write(line, to: .standardOutput) }
 
   static func complain(_ line: String) { write("shapes: \(line)", to: .standardError) }

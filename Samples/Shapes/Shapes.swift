@@ -7,7 +7,13 @@ import JetstreamWebSocket
 @main
 @Studio
 struct Shapes {
-  static func main() async {
+  nonisolated static func main() async {
+    // Before the studio, and the log, open files.
+    Console.openClosedStreams()
+    await run()
+  }
+
+  private static func run() async {
     let options: Options
     do throws(Options.Problem) {
       options = try Options(CommandLine.arguments.dropFirst())

@@ -58,6 +58,14 @@ struct JetstreamTool {
 
 /// The output of the process.
 enum Console {
+  /// Opens the streams that are closed. A file that is opened in the place of one would get what is printed, so a process
+  /// that keeps files open calls this before it opens any.
+  static func openClosedStreams() {
+    for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(stream, F_GETFD) < 0 {
+      _ = open("/dev/null", O_RDWR)
+    }
+  }
+
   static func error(_ text: String) {
     // If this cannot be written either, the exit status still says it.
     try? FileHandle.standardError.write(contentsOf: Data((text.printable + "\n").utf8))

@@ -25,6 +25,8 @@ enum ServeCommand {
       Console.line(ServeOptions.usage)
       return .success
     }
+    // Before the event loop of the server opens files.
+    Console.openClosedStreams()
     do {
       try await serve(options)
       return .success
