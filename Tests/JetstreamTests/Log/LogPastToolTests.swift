@@ -179,6 +179,7 @@ struct LogPastToolTests {
     let problem = "Record 6 is not in the log, which has 1 to 5."
     for arguments in [
       ["show", "--at", "6"], ["diff", "--from", "6"], ["diff", "--from", "1", "--to", "6"],
+      ["dump", "--from", "6"], ["dump", "--from", "6", "--to", "9", "--kind", "set"],
     ] {
       let result = try await LogProcess("jetstream", ["log"] + arguments + [directory.path])
         .finish()
@@ -196,6 +197,11 @@ struct LogPastToolTests {
     let gone = try await run("log", "show", "--at", "2", directory.path)
     #expect(
       gone.status == 3 && gone.errors.contains("Record 2 is not in the log, which has 5 to 6."))
+    let early = try await run("log", "dump", "--to", "4", directory.path)
+    #expect(early.status == 3 && early.lines.isEmpty)
+    #expect(early.errors.contains("Record 4 is not in the log, which has 6 to 6."))
+    let other = try await run("log", "dump", "--kind", "revision", directory.path)
+    #expect(other.status == 0 && other.lines.isEmpty && other.errors.isEmpty)
     let kept = try await run("log", "diff", "--from", "5", "--to", "6", directory.path)
     #expect(kept.lines == ["~ Canvas 0a0a0a0a", #"    name: "Later" -> "Last""#])
   }
