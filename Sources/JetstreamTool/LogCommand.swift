@@ -222,8 +222,14 @@ enum LogCommand {
       return .success
     }
     var cursor = try reader.read(from: options.first)
+    var isEmpty = true
     while cursor.sequence <= options.last, let record = try cursor.next() {
+      isEmpty = false
       if options.isWanted(record) { show(record) }
+    }
+    // An empty log has all of its records, but none of those that are asked for by number.
+    if isEmpty, let missing = options.first ?? (options.last == .max ? nil : options.last) {
+      throw .notKept(sequence: missing, kept: try reader.verify().records)
     }
     return .success
   }
