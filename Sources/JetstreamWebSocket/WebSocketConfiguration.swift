@@ -16,12 +16,12 @@ public struct WebSocketConfiguration: Sendable {
   public var limits: WebSocketLimits
 
   /// The number of bytes of unread messages at which reading from the socket pauses. One more read, of some 64 KiB, and
-  /// one unfinished message may come on top.
-  public var maximumInboundBytes: Int
+  /// one unfinished message may come on top. At least 1.
+  public var maximumInboundBytes: Int { didSet { check() } }
 
   /// The number of unread messages at which reading from the socket pauses. The messages of one more read may come on
-  /// top.
-  public var maximumInboundMessages: Int
+  /// top. At least 1.
+  public var maximumInboundMessages: Int { didSet { check() } }
 
   /// The largest number of bytes that may wait to be sent, headers included. One message that is larger than this by
   /// itself may always wait, and does not count.
@@ -30,10 +30,12 @@ public struct WebSocketConfiguration: Sendable {
   /// The treatment of a peer that reads more slowly than this side sends.
   public var slowConsumerPolicy: SlowConsumerPolicy
 
-  /// The time that a close may take, from its first frame until the socket is closed.
-  public var closeTimeout: Duration
+  /// The time that a close may take, from its first frame until the socket is closed. Not negative.
+  public var closeTimeout: Duration { didSet { check() } }
 
   /// Makes a configuration.
+  ///
+  /// - Precondition: Both limits of what is inbound are at least 1, and the close timeout is not negative.
   public init(
     limits: WebSocketLimits = WebSocketLimits(),
     maximumInboundBytes: Int = 1 << 20,
@@ -48,5 +50,15 @@ public struct WebSocketConfiguration: Sendable {
     self.maximumOutboundBytes = maximumOutboundBytes
     self.slowConsumerPolicy = slowConsumerPolicy
     self.closeTimeout = closeTimeout
+    check()
+  }
+
+  private func check() {
+    precondition(
+      maximumInboundBytes >= 1, "A WebSocket connection must take at least 1 inbound byte.")
+    precondition(
+      maximumInboundMessages >= 1, "A WebSocket connection must take at least 1 inbound message.")
+    precondition(
+      closeTimeout >= .zero, "The close timeout of a WebSocket connection must not be negative.")
   }
 }
