@@ -59,6 +59,7 @@ public final class URLSessionWebSocket: WebSocketChannel {
         configuration.subprotocols.joined(separator: ", "),
         forHTTPHeaderField: "Sec-WebSocket-Protocol")
     }
+    // This limits the time without a byte, and that for connecting only if none comes; see `OpeningRace`.
     let (seconds, attoseconds) = configuration.connectTimeout.components
     request.timeoutInterval = Double(seconds) + Double(attoseconds) * 1e-18
 
@@ -71,7 +72,8 @@ public final class URLSessionWebSocket: WebSocketChannel {
       session: session, task: task, observer: observer, configuration: configuration.connection)
     observer.socket.withLock { $0.value = socket }
     task.resume()
-    try await observer.opened(orCancel: task).get()
+    try await observer.opening.outcome(within: configuration.connectTimeout) { task.cancel() }
+      .get()
     return socket
   }
 
@@ -191,44 +193,15 @@ public final class URLSessionWebSocket: WebSocketChannel {
 /// Receives the system's callbacks about the handshake and the end of the connection.
 private final class Observer: NSObject, URLSessionWebSocketDelegate {
   struct WeakSocket { weak var value: URLSessionWebSocket? }
-  private struct State {
-    var outcome: Result<Void, WebSocketError>?
-    var continuation: CheckedContinuation<Result<Void, WebSocketError>, Never>?
-  }
 
   let socket = Mutex(WeakSocket())
-  private let state = Mutex(State())
-
-  func opened(orCancel task: URLSessionWebSocketTask) async -> Result<Void, WebSocketError> {
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let outcome = state.withLock { state in
-          state.continuation = continuation
-          return state.outcome
-        }
-        if let outcome { continuation.resume(returning: outcome) }
-      }
-    } onCancel: {
-      settle(.failure(.cancelled))
-      task.cancel()
-    }
-  }
-
-  private func settle(_ outcome: Result<Void, WebSocketError>) {
-    let continuation = state.withLock {
-      state -> CheckedContinuation<Result<Void, WebSocketError>, Never>? in
-      guard state.outcome == nil else { return nil }
-      state.outcome = outcome
-      return state.continuation
-    }
-    continuation?.resume(returning: outcome)
-  }
+  let opening = OpeningRace()
 
   func urlSession(
     _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
     didOpenWithProtocol protocol: String?
   ) {
-    settle(.success(()))
+    opening.settle(.success(()))
   }
 
   func urlSession(
@@ -244,11 +217,11 @@ private final class Observer: NSObject, URLSessionWebSocketDelegate {
     if let response = task.response as? HTTPURLResponse, response.statusCode != 101 {
       let header = response.value(forHTTPHeaderField: "Retry-After").map { [("Retry-After", $0)] }
       let pause = RetryAfter.duration(in: HTTPHeaders(header ?? []), now: Date())
-      settle(.failure(.handshakeRefused(status: response.statusCode, retryAfter: pause)))
+      opening.settle(.failure(.handshakeRefused(status: response.statusCode, retryAfter: pause)))
     } else if (error as? URLError)?.code == .timedOut {
-      settle(.failure(.timedOut))
+      opening.settle(.failure(.timedOut))
     } else {
-      settle(.failure(.connectionLost))
+      opening.settle(.failure(.connectionLost))
     }
     socket.withLock { $0.value }?.ended(code: nil, reason: nil)
   }
