@@ -75,6 +75,20 @@ class Sheet: ModelObject {
   var firstNumber: Int { sheets[0].number }
   var first: Sheet? { sheets.first }
   var label: String { "\(title ?? "-") \(uuid == id)" }
+  var relatedTitle: String { related?.title ?? "?" }
+  var countBesideRelated: Int? { related?.related?.sheets.count }
+  var named: ModelDictionary<String, Sheet> {
+    var result: ModelDictionary<String, Sheet> = [:]
+    for sheet in sheets { result[sheet.title ?? "-"] = sheet }
+    return result
+  }
+  /// The sheets behind one that the getter makes.
+  var framed: ModelArray<Sheet> {
+    let frame = Sheet()
+    frame.title = "frame"
+    frame.cover = first
+    return ModelArray([frame] + sheets)
+  }
 }
 
 final class Poster: Sheet {
