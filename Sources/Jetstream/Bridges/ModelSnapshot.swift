@@ -21,9 +21,11 @@ extension ObservableModel {
 /// Values are exactly those of the model, `.local` ones included. Stored properties of the class that
 /// are not a `@Property` are not copied.
 ///
-/// A computed property gives what the class's getter makes of the copied values. It runs on models
-/// made for the purpose, in no scope and with no parents but those below the snapshot, which costs O(n)
-/// each time. To read many of them, use a copy from ``makeModel(keepingUUIDs:)``.
+/// A computed property gives what the class's getter makes of the copied values. It runs on models made for the
+/// purpose, in no scope and with no parents but those that are made with them: the model with all below it and, when
+/// the getter reads weak references, their targets with all below those. That costs O(n) each time. To read many of
+/// them, use a copy from ``makeModel(keepingUUIDs:)``. The models that the getter returns are those of the snapshot;
+/// those that it makes are in a snapshot of their own.
 ///
 /// Two snapshots are equal if they are of the same models, by UUID, with the same values, all the way
 /// down. Cost: O(n), O(1) for copies of one snapshot.
@@ -75,24 +77,26 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
   /// With the original UUIDs, the copies can replace the originals in another scope, but cannot
   /// join the scope that holds the originals. With new UUIDs they are duplicates.
   public func makeModel(keepingUUIDs: Bool = true) -> Model {
-    model(graph.makeModel(place, keepingUUIDs: keepingUUIDs))
+    graph.makeModel(place, keepingUUIDs: keepingUUIDs)
   }
 
   // MARK: Members
 
   /// The value of a stored or computed property.
   public subscript<Value: Sendable>(dynamicMember keyPath: KeyPath<Model, Value>) -> Value {
-    guard let index = property(at: keyPath) else { return makeModel()[keyPath: keyPath] }
-    switch node.values[index] {
-    case .value(let shared): if let value = shared.value as? Value { return value }
-    case .json(let json):
-      if let type = Value.self as? any PropertyValue.Type, let value = type._decode(json) as? Value
-      {
-        return value
+    if let index = property(at: keyPath) {
+      switch node.values[index] {
+      case .value(let shared): if let value = shared.value as? Value { return value }
+      case .json(let json):
+        if let type = Value.self as? any PropertyValue.Type,
+          let value = type._decode(json) as? Value
+        {
+          return value
+        }
+      case .model, .models, .entries: break
       }
-    case .model, .models, .entries: break
     }
-    return makeModel()[keyPath: keyPath]
+    return evaluate(keyPath) { value, _ in value }
   }
 
   /// The snapshot of the model that a property refers to; nil if it refers to none, or weakly to a model that is not in the
@@ -110,8 +114,8 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
       case .value, .models, .entries: break
       }
     }
-    return makeModel()[keyPath: keyPath].map { child in
-      ModelSnapshot<Child>(graph: SnapshotGraph(CollectionOfOne<ModelObject>(child)), place: 0)
+    return evaluate(keyPath) { child, copies in
+      child.flatMap { copies.snapshots(of: CollectionOfOne($0))[$0] }
     }
   }
 
@@ -122,9 +126,10 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
     if let index = property(at: keyPath), case .models(let places) = node.values[index] {
       return places.map { ModelSnapshot<Element>(graph: graph, place: $0) }
     }
-    let models = makeModel()[keyPath: keyPath]
-    let computed = SnapshotGraph(models.list.models)
-    return models.indices.map { ModelSnapshot<Element>(graph: computed, place: $0) }
+    return evaluate(keyPath) { models, copies in
+      let snapshots = copies.snapshots(of: models)
+      return models.map { snapshots[$0]! }
+    }
   }
 
   /// The snapshots of the models that a dictionary holds, by key. Cost: O(n) for n models, so read it once for a loop.
@@ -139,26 +144,22 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
       }
       return result
     }
-    let models = makeModel()[keyPath: keyPath]
-    // A model that has several keys has one place.
-    var places: [Element: Int] = [:]
-    for model in models.values { places[model] = places[model] ?? places.count }
-    let computed = SnapshotGraph(places.keys.sorted { places[$0]! < places[$1]! })
-    for (key, model) in models {
-      result[key] = ModelSnapshot<Element>(graph: computed, place: places[model]!)
+    return evaluate(keyPath) { models, copies in
+      let snapshots = copies.snapshots(of: models.values)
+      for (key, model) in models { result[key] = snapshots[model] }
+      return result
     }
-    return result
   }
 
   private func property(at keyPath: PartialKeyPath<Model>) -> Int? {
-    node.plan.property(at: keyPath) { makeModel() }
+    node.plan.property(at: keyPath, of: place, in: graph)
   }
 
-  private func model(_ made: ModelObject) -> Model {
-    guard let model = made as? Model else {
-      preconditionFailure("A snapshot of \(Model.self) has a model of class \(className).")
-    }
-    return model
+  /// Runs a getter on copies of the models, and returns what `body` makes of its result.
+  private func evaluate<Value, Result>(
+    _ keyPath: KeyPath<Model, Value>, _ body: (Value, SnapshotCopies) -> Result
+  ) -> Result {
+    graph.evaluate(place) { (model: Model, copies) in body(model[keyPath: keyPath], copies) }
   }
 }
 

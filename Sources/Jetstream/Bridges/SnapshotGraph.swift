@@ -62,7 +62,12 @@ final class SnapshotGraph: Sendable {
   /// time O(n).
   func place(ofTarget target: JSONValue) -> Int? {
     guard case .string(let text) = target, let uuid = UUID(wireText: text) else { return nil }
-    return places.withLock { places in
+    return place(of: uuid)
+  }
+
+  /// Returns the place of the model with a UUID, under the same conditions.
+  func place(of uuid: UUID) -> Int? {
+    places.withLock { places in
       let known =
         places
         ?? Dictionary(
@@ -74,66 +79,27 @@ final class SnapshotGraph: Sendable {
 
   // MARK: Models again
 
-  /// Makes models from the node at `top` and all nodes below it. Cost: O(n).
-  func makeModel(_ top: Int, keepingUUIDs: Bool) -> ModelObject {
-    var models: [Int: ModelObject] = [:]
-    var order: [Int] = []
-    func model(_ place: Int) -> ModelObject {
-      if let model = models[place] { return model }
-      let made = makeAlone(place, keepingUUIDs)
-      models[place] = made
-      order.append(place)
-      return made
-    }
-    let result = model(top)
-    var next = 0
-    while next < order.count {
-      let owner = model(order[next])
-      for (step, value) in zip(nodes[order[next]].plan.steps, nodes[order[next]].values) {
-        let property = step.property
-        switch value {
-        case .model(let child):
-          _ = property.access.assign(child.map(model), to: owner, at: property.offset)
-        case .models(let children):
-          let list = ModelList(children.map(model))
-          _ = property.access.assign(list, to: owner, at: property.offset)
-        case .entries(let entries):
-          var table = ModelTable()
-          for entry in entries { table[entry.key] = model(entry.place) }
-          _ = property.access.assign(table, to: owner, at: property.offset)
-        case .value, .json: continue
-        }
-      }
-      next += 1
-    }
-    relink(order.map { ($0, models[$0]!) })
+  /// Makes models of the node at `top` and all nodes below it. Cost: O(n).
+  func makeModel<Model: ModelObject>(_ top: Int, keepingUUIDs: Bool) -> Model {
+    let copies = SnapshotCopies(of: self, keepingUUIDs: keepingUUIDs)
+    let result = copies.model(at: top, as: Model.self)
+    copies.fill()
+    copies.link()
     return result
   }
 
-  /// Points weak references at the copies of their targets. If two models have the same UUID, the first one is the target.
-  private func relink(_ models: [(place: Int, model: ModelObject)]) {
-    var targets: [UUID: ModelObject]?
-    for (place, model) in models {
-      for step in nodes[place].plan.steps where step.isWeak {
-        let known =
-          targets
-          ?? Dictionary(
-            models.map { (nodes[$0].uuid, $1) }, uniquingKeysWith: { first, _ in first })
-        targets = known
-        step.source.relink(at: model.storage(of: step.property)) { known[$0] }
-      }
+  /// Runs `read` on a copy of the node at `place`, which has copies of all nodes below it. Weak references lead to
+  /// copies of their targets, wherever those are in the snapshot. Cost: O(n) for n nodes below, and for those below the
+  /// targets of weak references that are read.
+  func evaluate<Model: ModelObject, Result>(
+    _ place: Int, _ read: (Model, SnapshotCopies) -> Result
+  ) -> Result {
+    let copies = SnapshotCopies(of: self, keepingUUIDs: true)
+    let model = copies.model(at: place, as: Model.self)
+    copies.fill()
+    return withExtendedLifetime(copies) {
+      copies.link() ? copies.linkingTargets { read(model, copies) } : read(model, copies)
     }
-  }
-
-  /// Makes a model with the plain values of the node. Its children are those that `init()` makes.
-  private func makeAlone(_ place: Int, _ keepingUUID: Bool) -> ModelObject {
-    let node = nodes[place]
-    let model = node.plan.schema.modelClass.init()
-    if keepingUUID { model.ensureRecord().uuidIfMade = node.uuid }
-    for (step, value) in zip(node.plan.steps, node.values) where step.property.kind == .plain {
-      step.source.put(value, at: model.storage(of: step.property))
-    }
-    return model
   }
 
   // MARK: Comparing

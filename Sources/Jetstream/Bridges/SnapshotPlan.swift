@@ -12,6 +12,8 @@ final class SnapshotPlan: Sendable {
 
   let schema: ModelSchema
   let steps: [Step]
+  /// The steps of weak references.
+  let weakSteps: [Step]
   /// The properties by key paths whose getters were tried with extreme values, too.
   private let paths = KeyPathCache()
 
@@ -30,7 +32,7 @@ final class SnapshotPlan: Sendable {
 
   private init(_ schema: ModelSchema) {
     self.schema = schema
-    steps = schema.properties.map { property in
+    let steps = schema.properties.map { property in
       guard let source = property.access as? any SnapshotSource.Type else {
         preconditionFailure("\(schema.wireName).\(property.name) cannot be part of a snapshot.")
       }
@@ -38,6 +40,8 @@ final class SnapshotPlan: Sendable {
         property: property, source: source, isShareable: source.isShareable,
         isWeak: property.kind == .plain && source.isWeak)
     }
+    self.steps = steps
+    weakSteps = steps.filter(\.isWeak)
   }
 
   /// Returns the index of the property that a key path leads to; nil for a computed property.
@@ -45,16 +49,17 @@ final class SnapshotPlan: Sendable {
   /// The check runs the getter on a copy of the model, with several different values: each time the getter
   /// must read exactly one property, the same one, of the key path's type, and return the stored value.
   func property<Model: ModelObject>(
-    at keyPath: PartialKeyPath<Model>, copy: () -> Model
+    at keyPath: PartialKeyPath<Model>, of place: Int, in graph: SnapshotGraph
   ) -> Int? {
-    paths.index(of: keyPath) { resolve(keyPath, copy) }
+    paths.index(of: keyPath) {
+      guard keyPath is any WritablePath else { return nil }
+      return graph.evaluate(place) { (object: Model, _) in resolve(keyPath, on: object) }
+    }
   }
 
   private func resolve<Model: ModelObject>(
-    _ keyPath: PartialKeyPath<Model>, _ copy: () -> Model
+    _ keyPath: PartialKeyPath<Model>, on object: Model
   ) -> Int? {
-    guard keyPath is any WritablePath else { return nil }
-    let object = copy()
     let (_, reads) = ReadTracker.track { object[keyPath: keyPath] }
     guard reads.count == 1, reads[0].model === object else { return nil }
     let step = steps[reads[0].index]

@@ -55,8 +55,12 @@ final class ReadTracker {
 
   private(set) var reads: [Read] = []
   private var known: Set<Read> = []
+  private let willRead: ((ModelObject, Int) -> Void)?
+
+  private init(_ willRead: ((ModelObject, Int) -> Void)?) { self.willRead = willRead }
 
   func note(_ model: ModelObject, index: Int) {
+    willRead?(model, index)
     let read = Read(model: model, index: index)
     // Most code reads few properties, and searching few is faster than hashing.
     if reads.count < Self.searched {
@@ -68,8 +72,17 @@ final class ReadTracker {
   }
 
   /// Runs `body` and returns its result and the properties that it read.
-  static func track<Result>(_ body: () -> Result) -> (result: Result, reads: [Read]) {
-    let tracker = ReadTracker()
+  ///
+  /// - Parameter willRead: Called with the model and the index before the value of a property is read. Without one,
+  ///   that of the tracker in which this is called goes on being called.
+  static func track<Result>(
+    _ body: () -> Result, before willRead: ((ModelObject, Int) -> Void)? = nil
+  ) -> (result: Result, reads: [Read]) {
+    var willRead = willRead
+    if willRead == nil, case .reads(let outer) = ThreadTracker.current {
+      willRead = outer.willRead
+    }
+    let tracker = ReadTracker(willRead)
     let result = ThreadTracker.run(.reads(tracker), body)
     return (result, tracker.reads)
   }
