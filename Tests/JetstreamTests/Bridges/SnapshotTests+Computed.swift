@@ -1,7 +1,28 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Jetstream
+
+/// Counts its living objects, which are in a ring.
+private final class Ring: ModelObject {
+  static let alive = Atomic(0)
+
+  @Property var number = 1
+  @Property var next: Ring?
+  @Property var others: ModelArray<Ring> = []
+  var sum: Int { number + (next?.number ?? 0) }
+  var second: Ring? { next }
+  var all: ModelArray<Ring> { ModelArray([self] + (next.map { [$0] } ?? [])) }
+  var byNumber: ModelDictionary<Int, Ring> { [number: self] }
+
+  required init() {
+    super.init()
+    Self.alive.add(1, ordering: .relaxed)
+  }
+
+  deinit { Self.alive.subtract(1, ordering: .relaxed) }
+}
 
 /// Computed properties, whose getters run on copies of the models of a snapshot.
 extension SnapshotTests {
@@ -41,5 +62,24 @@ extension SnapshotTests {
     #expect(frozen.framed.map(\.title) == ["frame", "target", "arrow"])
     #expect(frozen.framed[0].cover == frozen.sheets[0])
     #expect(frozen.framed[1].related == frozen)
+  }
+
+  @Test("Nothing is left of the models that getters run on, also if they hold each other")
+  func released() {
+    let (top, next) = (Ring(), Ring())
+    top.next = next
+    next.next = top
+    next.others = [top, next]
+    defer { (next.next, next.others) = (nil, []) }
+    let frozen = top.snapshot()
+    let before = Ring.alive.load(ordering: .relaxed)
+    for _ in 0..<2 {
+      #expect(frozen.number == 1 && frozen.sum == 2)
+      #expect(frozen.second == frozen.next)
+      #expect(frozen.all[0] == frozen && frozen.all[1] == frozen.next)
+      #expect(frozen.byNumber[1]?.others.isEmpty == true)
+      #expect(frozen.next?.others.count == 2)
+    }
+    #expect(Ring.alive.load(ordering: .relaxed) == before)
   }
 }
