@@ -69,6 +69,12 @@ final class SnapshotCopies {
     }
   }
 
+  /// Empties the copies, which hold each other in cycles and would never be deallocated.
+  func release() {
+    for model in models.values { if let record = model.record { model.releaseChildren(record) } }
+    (models, places, order, filledCount) = ([:], [:], [], 0)
+  }
+
   // MARK: Weak references
 
   /// Points weak references at the copies of their targets. Returns true if the snapshot has targets of which there are

@@ -89,17 +89,16 @@ final class SnapshotGraph: Sendable {
   }
 
   /// Runs `read` on a copy of the node at `place`, which has copies of all nodes below it. Weak references lead to
-  /// copies of their targets, wherever those are in the snapshot. Cost: O(n) for n nodes below, and for those below the
-  /// targets of weak references that are read.
+  /// copies of their targets, wherever those are in the snapshot. The copies are emptied afterwards. Cost: O(n) for n
+  /// nodes below, and for those below the targets of weak references that are read.
   func evaluate<Model: ModelObject, Result>(
     _ place: Int, _ read: (Model, SnapshotCopies) -> Result
   ) -> Result {
     let copies = SnapshotCopies(of: self, keepingUUIDs: true)
+    defer { copies.release() }
     let model = copies.model(at: place, as: Model.self)
     copies.fill()
-    return withExtendedLifetime(copies) {
-      copies.link() ? copies.linkingTargets { read(model, copies) } : read(model, copies)
-    }
+    return copies.link() ? copies.linkingTargets { read(model, copies) } : read(model, copies)
   }
 
   // MARK: Comparing
