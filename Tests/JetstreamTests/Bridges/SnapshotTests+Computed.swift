@@ -24,6 +24,61 @@ private final class Ring: ModelObject {
   deinit { Self.alive.subtract(1, ordering: .relaxed) }
 }
 
+private struct Spot: CodableValue { var x, y: Int }
+
+private enum Outline: String, PropertyValue { case none, thin, thick }
+
+/// Has properties of types of which there are few values to try, and counts how many objects were made.
+private final class Figure: ModelObject {
+  static let made = Atomic(0)
+
+  @Property var spot = Spot(x: 0, y: 0)
+  @Property var spots: [Spot] = []
+  @Property var outline = Outline.none
+  @Property var inner: Outline?
+  @Property var outlines: [Outline] = []
+  @Property private(set) var size = 1
+  @Property var parts: ModelArray<Figure> = []
+
+  required init() {
+    super.init()
+    Self.made.add(1, ordering: .relaxed)
+  }
+
+  convenience init(_ outline: Outline, _ number: Int) {
+    self.init()
+    self.outline = outline
+    (spot, spots, outlines) = (Spot(x: number, y: 1), [spot], [outline])
+    inner = number == 0 ? nil : outline
+    size = number
+  }
+}
+
+/// Has a computed property that can be taken for the stored one, of a type of which there are few values to try.
+private final class Mask: ModelObject {
+  @Property var outline = Outline.none
+  @Property var parts: ModelArray<Mask> = []
+  @WeakReference var twin: Mask?
+
+  /// Reads other properties for some outlines only.
+  var shownOutline: Outline {
+    get {
+      switch outline {
+      case .none: parts[0].outline
+      case .thin: outline
+      case .thick: twin!.parts[0].outline
+      }
+    }
+    set { outline = newValue }
+  }
+
+  convenience init(_ outline: Outline, _ parts: [Mask] = []) {
+    self.init()
+    self.outline = outline
+    self.parts = ModelArray(parts)
+  }
+}
+
 /// Computed properties, whose getters run on copies of the models of a snapshot.
 extension SnapshotTests {
   /// Makes a sheet with two below it: the second one refers weakly to the first one, and that one to the sheet.
@@ -81,5 +136,42 @@ extension SnapshotTests {
       #expect(frozen.next?.others.count == 2)
     }
     #expect(Ring.alive.load(ordering: .relaxed) == before)
+  }
+
+  @Test("A stored property is read without the models below, also if its type has few values")
+  func fewValues() {
+    let top = Figure(.thick, 0)
+    top.parts = [Figure(.thin, 1), Figure(.none, 2)]
+    top.parts[1].parts = [Figure(.thick, 3)]
+    let frozen = top.snapshot()
+    let reads: [(ModelSnapshot<Figure>) -> Void] = [
+      { _ = $0.spot }, { _ = $0.spots }, { _ = $0.outline }, { _ = $0.inner }, { _ = $0.outlines },
+      { _ = $0.size },
+    ]
+    for (number, read) in reads.enumerated() {
+      read(frozen)
+      for figure in [frozen, frozen.parts[0], frozen.parts[1]] {
+        let before = Figure.made.load(ordering: .relaxed)
+        read(figure)
+        #expect(Figure.made.load(ordering: .relaxed) <= before + 1, "read \(number)")
+      }
+    }
+    #expect(frozen.parts.map(\.spot) == top.parts.map(\.spot))
+    #expect(frozen.parts.map(\.spots) == top.parts.map(\.spots))
+    #expect(frozen.parts.map(\.outline) == [.thin, .none])
+    #expect(frozen.inner == nil && frozen.parts.map(\.inner) == [.thin, Outline.none])
+    #expect(frozen.parts.map(\.outlines) == [[.thin], [.none]])
+    #expect(frozen.parts.map(\.size) == [1, 2])
+  }
+
+  @Test("A getter that looks like a stored property finds the models below when it reads them")
+  func seeminglyStored() {
+    let top = Mask(.thick, [Mask(.thin), Mask(.none, [Mask(.thick)])])
+    top.parts[1].parts[0].twin = top
+    let frozen = top.snapshot()
+    #expect(frozen.parts[0].shownOutline == .thin)
+    #expect(frozen.parts[1].shownOutline == .thick)
+    #expect(frozen.parts[1].parts[0].shownOutline == .thin)
+    #expect(frozen.parts[0].shownOutline == .thin)
   }
 }
