@@ -75,7 +75,7 @@ final class SnapshotCopies {
     (models, places, order, filledCount) = ([:], [:], [], 0)
   }
 
-  // MARK: Weak references
+  // MARK: Reads
 
   /// Points weak references at the copies of their targets. Returns true if the snapshot has targets of which there are
   /// no copies.
@@ -94,20 +94,22 @@ final class SnapshotCopies {
     return lacksTargets
   }
 
-  /// Runs `body`. A weak reference of a copy that it reads leads to a copy of the target, which is made for that with
-  /// all models below it.
-  func linkingTargets<Result>(_ body: () -> Result) -> Result {
+  /// Runs `body`. Before it reads a weak reference of a copy, a copy of the target is made with all models below it.
+  /// Before it reads any other property that leads to models, all copies get their children.
+  func preparingReads<Result>(_ body: () -> Result) -> Result {
     ReadTracker.track(body, before: prepareRead).result
   }
 
   private func prepareRead(of model: ModelObject, index: Int) {
     guard let place = place(of: model) else { return }
     let step = graph.nodes[place].plan.steps[index]
-    guard step.isWeak else { return }
+    if step.property.kind == .plain, !step.isWeak { return }
     // What the initializers of models read is none of the reads of the body.
     _ = ReadTracker.track {
-      step.source.relink(at: model.storage(of: step.property)) { uuid in
-        graph.place(of: uuid).map { self.model(at: $0) }
+      if step.isWeak {
+        step.source.relink(at: model.storage(of: step.property)) { uuid in
+          graph.place(of: uuid).map { self.model(at: $0) }
+        }
       }
       fill()
     }

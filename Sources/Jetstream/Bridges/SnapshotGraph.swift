@@ -91,14 +91,20 @@ final class SnapshotGraph: Sendable {
   /// Runs `read` on a copy of the node at `place`, which has copies of all nodes below it. Weak references lead to
   /// copies of their targets, wherever those are in the snapshot. The copies are emptied afterwards. Cost: O(n) for n
   /// nodes below, and for those below the targets of weak references that are read.
+  ///
+  /// - Parameter isAlone: true to make only the copy of the node beforehand, in O(1), and the others if a property that
+  ///   holds models is read.
   func evaluate<Model: ModelObject, Result>(
-    _ place: Int, _ read: (Model, SnapshotCopies) -> Result
+    _ place: Int, isAlone: Bool = false, _ read: (Model, SnapshotCopies) -> Result
   ) -> Result {
     let copies = SnapshotCopies(of: self, keepingUUIDs: true)
     defer { copies.release() }
     let model = copies.model(at: place, as: Model.self)
-    copies.fill()
-    return copies.link() ? copies.linkingTargets { read(model, copies) } : read(model, copies)
+    if !isAlone {
+      copies.fill()
+      if !copies.link() { return read(model, copies) }
+    }
+    return copies.preparingReads { read(model, copies) }
   }
 
   // MARK: Comparing

@@ -14,7 +14,7 @@ final class SnapshotPlan: Sendable {
   let steps: [Step]
   /// The steps of weak references.
   let weakSteps: [Step]
-  /// The properties by key paths whose getters were tried with extreme values, too.
+  /// The indices of stored properties, and ``aloneIndex``, by key path.
   private let paths = KeyPathCache()
 
   private static let plans = Mutex<[ObjectIdentifier: SnapshotPlan]>([:])
@@ -44,30 +44,59 @@ final class SnapshotPlan: Sendable {
     weakSteps = steps.filter(\.isWeak)
   }
 
-  /// Returns the index of the property that a key path leads to; nil for a computed property.
-  ///
-  /// The check runs the getter on a copy of the model, with several different values: each time the getter
-  /// must read exactly one property, the same one, of the key path's type, and return the stored value.
-  func property<Model: ModelObject>(
-    at keyPath: PartialKeyPath<Model>, of place: Int, in graph: SnapshotGraph
-  ) -> Int? {
-    paths.index(of: keyPath) {
-      guard keyPath is any WritablePath else { return nil }
-      return graph.evaluate(place) { (object: Model, _) in resolve(keyPath, on: object) }
-    }
+  /// The way in which a key path is read in a snapshot.
+  enum Access {
+    /// The key path leads to the stored property with this index.
+    case stored(Int)
+    /// The getter runs on a copy of its model alone: it has read nothing but one plain property, of the type of the key
+    /// path. If it comes to read a property that leads to models, these are copied before that.
+    case alone
+    /// The getter runs on copies of its model and all models below.
+    case computed
   }
+
+  /// Returns the way in which a key path is read.
+  ///
+  /// To find it, the getter runs on a copy of the model with several different values. A key path leads to a stored
+  /// property if it is writable and the getter reads exactly one property each time, the same one, of the key path's
+  /// type, and returns the stored value. Where that cannot be found out, the getter is run each time: of some types
+  /// there are too few values to try, and the getter of a key path that is not writable may treat any one value
+  /// differently.
+  func access<Model: ModelObject>(
+    at keyPath: PartialKeyPath<Model>, of place: Int, in graph: SnapshotGraph
+  ) -> Access {
+    let index = paths.index(of: keyPath) {
+      graph.evaluate(place) { (object: Model, _) in
+        switch resolve(keyPath, on: object) {
+        case .stored(let index): index
+        case .alone: aloneIndex
+        case .computed: nil
+        }
+      }
+    }
+    guard let index else { return .computed }
+    return index == aloneIndex ? .alone : .stored(index)
+  }
+
+  /// The index that stands for ``Access/alone`` in the cache: the one behind the properties.
+  private var aloneIndex: Int { steps.count }
 
   private func resolve<Model: ModelObject>(
     _ keyPath: PartialKeyPath<Model>, on object: Model
-  ) -> Int? {
+  ) -> Access {
     let (_, reads) = ReadTracker.track { object[keyPath: keyPath] }
-    guard reads.count == 1, reads[0].model === object else { return nil }
+    guard reads.count == 1, reads[0].model === object else { return .computed }
     let step = steps[reads[0].index]
-    guard step.property.access.declaredType == type(of: keyPath).valueType else { return nil }
-    let isStored = object.isIdentity(of: step.property, isThorough: true) {
-      object[keyPath: keyPath]
+    guard step.property.access.declaredType == type(of: keyPath).valueType else {
+      return .computed
     }
-    return isStored == true ? reads[0].index : nil
+    if keyPath is any WritablePath {
+      let isStored = object.isIdentity(of: step.property, isThorough: true) {
+        object[keyPath: keyPath]
+      }
+      if let isStored { return isStored ? .stored(step.property.index) : .computed }
+    }
+    return step.property.kind == .plain && !step.isWeak ? .alone : .computed
   }
 }
 
