@@ -27,8 +27,8 @@ extension ObservableModel {
 /// them, use a copy from ``makeModel(keepingUUIDs:)``. The models that the getter returns are those of the snapshot;
 /// those that it makes are in a snapshot of their own.
 ///
-/// Two snapshots are equal if they are of the same models, by UUID, with the same values, all the way
-/// down. Cost: O(n), O(1) for copies of one snapshot.
+/// Two snapshots are equal if they are of the same models, by UUID, with the same values, all the way down. What newer
+/// peers have sent, and the class does not know, counts among the values. Cost: O(n), O(1) for copies of one snapshot.
 @dynamicMemberLookup
 public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
   private let content: SnapshotContent
@@ -47,7 +47,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
   public var uuid: UUID { node.uuid }
 
   /// The name of the model's class on the wire.
-  package var className: String { node.plan.schema.wireName }
+  package var className: String { node.className }
 
   /// The properties of this model as a JSON object by name, `.local` ones included. Child models
   /// are written as their UUIDs.
@@ -179,10 +179,12 @@ private struct SnapshotContent: Sendable, Hashable {
     SnapshotGraph.isSame(a.graph, a.place, b.graph, b.place)
   }
 
-  /// Hashes the UUID and the plain values of the model at the top.
+  /// Hashes the UUID, the class name and the plain values of the model at the top, unknown ones included.
   func hash(into hasher: inout Hasher) {
     let node = graph.nodes[place]
     hasher.combine(node.uuid)
+    hasher.combine(node.className)
+    hasher.combine(node.unknown?.values.properties)
     for property in node.plan.schema.properties where property.kind == .plain {
       hasher.combine(graph.json(of: property, at: place))
     }

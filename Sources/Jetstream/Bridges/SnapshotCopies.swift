@@ -28,6 +28,7 @@ final class SnapshotCopies {
     let node = graph.nodes[place]
     let model = node.plan.schema.modelClass.init()
     if keepsUUIDs { model.ensureRecord().uuidIfMade = node.uuid }
+    if let unknown = node.unknown { model.ensureRecord().unknown = unknown.values }
     for (step, value) in zip(node.plan.steps, node.values) where step.property.kind == .plain {
       step.source.put(value, at: model.storage(of: step.property))
     }

@@ -9,6 +9,23 @@ final class SnapshotGraph: Sendable {
     let uuid: UUID
     /// The values by property index.
     let values: [SnapshotValue]
+    /// The content that the model's class does not know; nil for nearly every model.
+    let unknown: Unknown?
+
+    /// The name of the model's class on the wire.
+    var className: String { unknown?.values.className ?? plan.schema.wireName }
+  }
+
+  /// The properties and the class of a model as newer peers have sent them. An object, so that other nodes need little
+  /// room for it.
+  final class Unknown: Sendable {
+    let values: UnknownValues
+
+    init?(_ values: UnknownValues?) {
+      guard var values, !values.isEmpty else { return nil }
+      values.sort()
+      self.values = values
+    }
   }
 
   let nodes: [Node]
@@ -52,7 +69,9 @@ final class SnapshotGraph: Sendable {
         case .plain: .json(model.json(of: step.property))
         }
       }
-      nodes.append(Node(plan: plan, uuid: model.uuid, values: values))
+      nodes.append(
+        Node(
+          plan: plan, uuid: model.uuid, values: values, unknown: Unknown(model.record?.unknown)))
     }
     self.init(nodes: nodes)
   }
@@ -119,7 +138,7 @@ final class SnapshotGraph: Sendable {
       if a === b, pair.a == pair.b { continue }
       guard seen.insert(pair).inserted else { continue }
       let (x, y) = (a.nodes[pair.a], b.nodes[pair.b])
-      guard x.plan === y.plan, x.uuid == y.uuid else { return false }
+      guard x.plan === y.plan, x.uuid == y.uuid, isSame(x.unknown, y.unknown) else { return false }
       for (left, right) in zip(x.values, y.values) {
         switch (left, right) {
         case (.model(nil), .model(nil)): continue
@@ -135,6 +154,12 @@ final class SnapshotGraph: Sendable {
       }
     }
     return true
+  }
+
+  private static func isSame(_ a: Unknown?, _ b: Unknown?) -> Bool {
+    guard let a = a?.values, let b = b?.values else { return a == nil && b == nil }
+    return a.className == b.className
+      && JSONValue.object(a.properties).isWritten(as: .object(b.properties))
   }
 
   // MARK: JSON
@@ -178,9 +203,12 @@ final class SnapshotGraph: Sendable {
         }
       }
       stack.reverse(from: bottom)
+      for (key, value) in nodes[place].unknown?.values.properties ?? [:] {
+        properties.append(newKey: key, value)
+      }
       result.append(
         SyncFragment(
-          .add, uuid: nodes[place].uuid, className: schema.wireName, properties: properties))
+          .add, uuid: nodes[place].uuid, className: nodes[place].className, properties: properties))
     }
     return result
   }

@@ -14,12 +14,16 @@ struct UnknownValues {
   /// The unknown properties in the order of their names, so that replicas agree.
   var sorted: JSONObject {
     mutating get {
-      if !isSorted {
-        properties = JSONObject(properties.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
-        isSorted = true
-      }
+      sort()
       return properties
     }
+  }
+
+  /// Puts the unknown properties in the order of their names.
+  mutating func sort() {
+    if isSorted { return }
+    properties = JSONObject(properties.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    isSorted = true
   }
 
   var isEmpty: Bool { properties.isEmpty && className == nil }
