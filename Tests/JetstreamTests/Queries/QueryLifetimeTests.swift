@@ -173,6 +173,44 @@ import Testing
     #expect(live.count == 1 && list.count == 1)
   }
 
+  @Test("A stopped query of a collection lets go of the models that come and go")
+  func departedFromStopped() {
+    let board = Workboard(["a", "b"])
+    let scope = boardScope(board)
+    let list = board.query(\.chores).live(isolation: here())
+    list.stop()
+    weak var weakChore: Chore?
+    do {
+      let chore = Chore("c")
+      weakChore = chore
+      board.chores.append(chore)
+      scope.advance()
+      board.chores.remove(chore)
+    }
+    scope.advance()
+    scope.advance()
+    #expect(weakChore == nil)
+    #expect(list.rows.map(\.title) == ["a", "b"])
+  }
+
+  @Test("A query lets go of what came into its collection last when the owner is released")
+  func departedWithOwner() {
+    let ticker = Ticker.manual()
+    weak var weakChore: Chore?
+    var list: LiveQuery<Chore>?
+    do {
+      let board = Workboard(["a"])
+      board.ensureRecord().ownTicker = ticker
+      list = board.query(\.chores).live(isolation: here())
+      let chore = Chore("gone unseen")
+      weakChore = chore
+      board.chores.append(chore)
+    }
+    ticker.tick()
+    #expect(weakChore == nil)
+    #expect(list?.rows.map(\.title) == ["a"])
+  }
+
   @Test("A collection in no scope is followed, and goes on when it comes into one")
   func withoutScope() {
     let board = Workboard(["a"])
