@@ -72,7 +72,7 @@ final class QueryEngine: TickEvaluation {
   func stop() {
     guard !isStopped else { return }
     isStopped = true
-    if case .scope(let scope) = source { scope.stop() }
+    source.stop()
     dependencies.stop()
     if case .undelivered = phase { phase = .idle }
     outlet = nil

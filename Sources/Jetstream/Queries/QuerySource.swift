@@ -4,6 +4,14 @@ import Foundation
 enum QuerySource {
   case scope(ScopeSource)
   case collection(CollectionSource)
+
+  /// Ends the recording of changes.
+  func stop() {
+    switch self {
+    case .scope(let scope): scope.stop()
+    case .collection(let collection): collection.stop()
+    }
+  }
 }
 
 /// Every model of a class in a scope. Rows with equal keys are in the order of their UUIDs.
@@ -90,7 +98,8 @@ final class CollectionSource {
   let property: Int
   /// The slots of all models in the collection. Those that are shown have the weight 1, the others 0.
   var order = OrderTree()
-  private let journal: StepJournal
+  /// Records the changes of the collection; nil once the query has stopped.
+  private var journal: StepJournal?
 
   init(_ owner: ModelRecord, _ property: Int) {
     self.owner = owner
@@ -100,11 +109,14 @@ final class CollectionSource {
 
   /// Begins to record the changes of the collection. The dependencies request the evaluation.
   func start(_ dependencies: DependencyTable) {
-    guard let model = owner.model else { return }
+    guard let model = owner.model, let journal else { return }
     dependencies.follow(
       [.init(model: model, index: property)], for: DependencyTable.sourceRow)
     owner.ensureObservers().ensureExtras().add(journal)
   }
+
+  /// Ends the recording, and forgets the steps, which retain models.
+  func stop() { journal = nil }
 
   /// The current models; nil if the owner is gone.
   var list: ModelList? {
@@ -112,5 +124,8 @@ final class CollectionSource {
   }
 
   /// Returns the steps since the last call. None if the owner is gone: the rows stay as they are.
-  func takeSteps() -> [ListOperation] { list.map { journal.takeSteps(now: $0) } ?? [] }
+  func takeSteps() -> [ListOperation] {
+    guard let list, let journal else { return [] }
+    return journal.takeSteps(now: list)
+  }
 }

@@ -12,6 +12,10 @@ final class ObserverExtras {
   private var treeChange: Signal<Void>?
   private weak var treeObservation: TreeObservation?
 
+  /// Has the journals of a model that is gone forget their steps, which nothing can take any more and which retain
+  /// models.
+  deinit { for entry in journals { entry.journal?.forget() } }
+
   // MARK: Differences
 
   func add(_ journal: StepJournal) {
