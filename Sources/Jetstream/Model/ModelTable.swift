@@ -46,9 +46,13 @@ struct ModelTable {
   /// No part is empty.
   private var parts: ContiguousArray<Part> = []
   private(set) var count = 0
+  private var index: KeyIndex?
 
   /// The number of parts, for tests.
   var partCount: Int { parts.count }
+
+  /// The number of entries at which searches for keys have looked while there were many, for tests.
+  var visits: Int { index?.visits ?? 0 }
 
   /// The model with a key. Setting nil removes the entry.
   subscript(key: String) -> ModelObject? {
@@ -72,6 +76,7 @@ struct ModelTable {
   /// Returns the keys of a model, in order. Cost: O(n).
   func keys(of model: ModelObject) -> [String] {
     var result: [String] = []
+    index?.visits += count
     forEach { if $1 === model { result.append($0) } }
     return result
   }
@@ -145,6 +150,7 @@ struct ModelTable {
       return
     }
     count += 1
+    if index == nil, count > 64 { index = KeyIndex() }
     let part = own(at)
     part.keys.insert(key, at: place)
     part.models.insert(model, at: place)
@@ -163,6 +169,7 @@ struct ModelTable {
     let (place, isThere) = parts[at].find(key)
     guard isThere else { return }
     count -= 1
+    if count <= 64 { index = nil }
     if parts[at].keys.count == 1 {
       parts.remove(at: at)
       return
