@@ -3,15 +3,21 @@
 /// The entries are stored in parts of at most 128, which are values that are copied when shared. A look-up costs
 /// O(log n); a change costs O(sqrt n) for up to some ten thousand entries, even while a copy of the table exists, and
 /// finding the difference of two tables of which one was made from the other costs no more than that for each change.
+/// A table of more than 64 entries has a ``KeyIndex``.
 struct ModelTable {
   /// Some entries that are next to each other.
   private final class Part {
     var keys: ContiguousArray<String>
     var models: ContiguousArray<ModelObject>
+    /// The index of the table, in its first part: so a dictionary without one needs no room for it, and reading one
+    /// that has it retains nothing more.
+    var index: KeyIndex?
 
     init(_ keys: ContiguousArray<String>, _ models: ContiguousArray<ModelObject>) {
       (self.keys, self.models) = (keys, models)
     }
+
+    init(copying other: Part) { (keys, models, index) = (other.keys, other.models, other.index) }
 
     /// Returns true if both parts share the memory of their keys.
     func hasKeys(of other: Part) -> Bool {
@@ -42,17 +48,21 @@ struct ModelTable {
   }
 
   private static let partCapacity = 128
+  /// The maximum number of entries that are searched for a model.
+  private static let searchLimit = 64
 
   /// No part is empty.
   private var parts: ContiguousArray<Part> = []
   private(set) var count = 0
-  private var index: KeyIndex?
 
   /// The number of parts, for tests.
   var partCount: Int { parts.count }
 
-  /// The number of entries at which searches for keys have looked while there were many, for tests.
+  /// The number of entries that were looked at for the keys of models while there were many, for tests.
   var visits: Int { index?.visits ?? 0 }
+
+  /// The keys by model; nil while there are so few entries that they are searched.
+  private var index: KeyIndex? { parts.first?.index }
 
   /// The model with a key. Setting nil removes the entry.
   subscript(key: String) -> ModelObject? {
@@ -73,10 +83,10 @@ struct ModelTable {
     }
   }
 
-  /// Returns the keys of a model, in order. Cost: O(n).
+  /// Returns the keys of a model, in order. Cost: O(sqrt n), the first time and after many changes O(n).
   func keys(of model: ModelObject) -> [String] {
+    if let index { return index.keys(of: model, in: self) }
     var result: [String] = []
-    index?.visits += count
     forEach { if $1 === model { result.append($0) } }
     return result
   }
@@ -146,11 +156,14 @@ struct ModelTable {
     }
     let (place, isThere) = parts[at].find(key)
     if isThere {
-      if parts[at].models[place] !== model { own(at).models[place] = model }
+      if parts[at].models[place] !== model {
+        own(at).models[place] = model
+        didPut(model, key)
+      }
       return
     }
     count += 1
-    if index == nil, count > 64 { index = KeyIndex() }
+    didPut(model, key)
     let part = own(at)
     part.keys.insert(key, at: place)
     part.models.insert(model, at: place)
@@ -169,9 +182,10 @@ struct ModelTable {
     let (place, isThere) = parts[at].find(key)
     guard isThere else { return }
     count -= 1
-    if count <= 64 { index = nil }
+    didRemove()
     if parts[at].keys.count == 1 {
-      parts.remove(at: at)
+      let index = parts.remove(at: at).index
+      if let index { own(0).index = index }
       return
     }
     let part = own(at)
@@ -185,11 +199,44 @@ struct ModelTable {
     parts.remove(at: at + 1)
   }
 
+  /// Keeps the index right when an entry is put.
+  private mutating func didPut(_ model: ModelObject, _ key: String) {
+    if index != nil {
+      ownIndex().add(key, of: model)
+      dropWornIndex()
+    } else if count > Self.searchLimit {
+      own(0).index = KeyIndex()
+    }
+  }
+
+  /// Keeps the index right when an entry is removed.
+  private mutating func didRemove() {
+    guard let isCollected = index?.isCollected else { return }
+    if count <= Self.searchLimit {
+      own(0).index = nil
+    } else if isCollected {
+      dropWornIndex()
+    } else {
+      ownIndex()
+    }
+  }
+
+  /// Returns the index after making it this table's own.
+  @discardableResult
+  private mutating func ownIndex() -> KeyIndex {
+    let first = own(0)
+    if !isKnownUniquelyReferenced(&first.index) { first.index = KeyIndex(copying: first.index!) }
+    return first.index!
+  }
+
+  private mutating func dropWornIndex() {
+    guard let index, index.isWorn(at: count) else { return }
+    own(0).index = KeyIndex(replacing: index)
+  }
+
   /// Returns a part after making it this table's own.
   private mutating func own(_ at: Int) -> Part {
-    if !isKnownUniquelyReferenced(&parts[at]) {
-      parts[at] = Part(parts[at].keys, parts[at].models)
-    }
+    if !isKnownUniquelyReferenced(&parts[at]) { parts[at] = Part(copying: parts[at]) }
     return parts[at]
   }
 
