@@ -84,7 +84,7 @@ private struct Visitors {
         let start = Self.clock.now
         let scope = try await fetch("s\(number)", by: client)
         times.append((Self.clock.now - start) / .milliseconds(1))
-        try await client.leave(scope)
+        _ = try client.leave(scope)
       }
       RoleLines.say(times.map { "\($0)" }.joined(separator: " "))
     case "churn":
@@ -113,7 +113,7 @@ private struct Visitors {
 
   private func visit(_ numbers: [Int]) async throws {
     let client = try await connect()
-    for number in numbers { try await client.leave(fetch("s\(number)", by: client)) }
+    for number in numbers { _ = try await client.leave(fetch("s\(number)", by: client)) }
   }
 
   private func connect() async throws -> Client {

@@ -182,7 +182,7 @@ struct OversizedTests {
   func inModify(fails: Bool) throws {
     let (server, store) = try stalled()
     var names: [Int?] = []
-    try? server.scope.modify {
+    _ = try? server.scope.modify {
       server.canvas.likes = 1
       store()
       names.append(server.canvas.name?.count)

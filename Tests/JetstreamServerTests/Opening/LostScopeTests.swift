@@ -76,7 +76,7 @@ struct LostScopeTests {
     let (other, copy) = try await fetch(from: server)
     #expect(copy.name == "2")
     copy.likes = 7
-    try await other.sync(#require(copy.scope))
+    try await other.sync(copy.scope)
     #expect(notes.texts.contains { $0.contains("a part of its history is lost") })
 
     client = Client(transport: server.makeTransport())
@@ -108,7 +108,7 @@ struct LostScopeTests {
     var server = try makeServer(acceptsLoss: false, notes)
     let (client, canvas) = try await fetch(from: server)
     canvas.name = "lost"
-    try await client.sync(#require(canvas.scope))
+    try await client.sync(canvas.scope)
     client.close()
     await server.stop()
     let folder = try folder()
@@ -121,7 +121,7 @@ struct LostScopeTests {
       let (client, canvas) = try await fetch(from: server)
       #expect(canvas.name == (round == 0 ? nil : "kept"))
       canvas.name = "kept"
-      try await client.sync(#require(canvas.scope))
+      try await client.sync(canvas.scope)
       client.close()
       await server.stop()
     }

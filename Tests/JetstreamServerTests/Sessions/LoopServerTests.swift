@@ -23,7 +23,7 @@ private actor Room {
       server.host(scope)
     }
     server.authenticate = { [unowned self] _ in
-      await noteLoop()
+      noteLoop()
       return nil
     }
     self.server = server

@@ -251,7 +251,7 @@ struct HostingFaultTests {
     try await server.host("A", schema: schema, log: log)
     let (first, copy) = try await fetch("A", from: server)
     copy.likes += 1
-    try await first.sync(#require(copy.scope))
+    try await first.sync(copy.scope)
     try await log.close()
     copy.likes += 10
     copy.scope?.flush()
@@ -405,7 +405,7 @@ struct HostingFaultTests {
     try await server.host("A", schema: schema, log: #require(log))
     let (client, copy) = try await fetch("A", from: server)
     copy.likes += 1
-    try await client.sync(#require(copy.scope))
+    try await client.sync(copy.scope)
     client.close()
     await server.stop()
     try await log?.close()
@@ -426,7 +426,7 @@ struct HostingFaultTests {
     first.openScopes(kept: storage) { _ in .schema(ScopeSchema(of: Canvas.self)) }
     let (client, canvas) = try await fetch("A", from: first)
     canvas.likes = 3
-    try await client.sync(#require(canvas.scope))
+    try await client.sync(canvas.scope)
     client.close()
     await first.stop()
     let next = Server()

@@ -20,7 +20,7 @@ private final class PipeReading: Sendable {
 
   /// Waits for the end and returns the lines.
   func lines() async -> [String] {
-    await blocking { [done] in _ = done.wait() }
+    await blocking { [done] in done.wait() }
     return String(decoding: text.withLock { $0 }, as: UTF8.self).split(separator: "\n")
       .map(String.init)
   }

@@ -386,7 +386,7 @@ struct ServeCommandTests {
       guard (try? await client.sync(scope)) != nil else { return }
       additions.unknown[name, default: 0] -= 1
       additions.accepted[name, default: 0] += 1
-      _ = try? await client.leave(scope)
+      _ = try? client.leave(scope)
     }
   }
 }
