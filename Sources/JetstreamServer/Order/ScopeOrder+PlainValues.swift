@@ -52,7 +52,9 @@ extension ScopeOrder {
       let schema = model.classSchema
       return plain[at].properties.members.allSatisfy { member in
         guard let property = schema[wireName: member.key] else { return false }
-        return model.currentJSON(of: property).isWritten(as: member.value)
+        let current = model.currentJSON(of: property)
+        // Also as the same kind of number: listeners of the app are told it as its property has it.
+        return current == member.value && current.isWritten(as: member.value)
       }
     }
   }

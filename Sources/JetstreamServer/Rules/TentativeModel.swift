@@ -12,8 +12,8 @@ final class TentativeModel {
     fileprivate(set) var assigned: JSONValue?
     /// The operations that come behind it.
     fileprivate(set) var operations: [PropertyOperation] = []
-    /// The value that a plain property has, and the one that it gets, from the first time that each was asked for.
-    fileprivate var old, value: JSONValue?
+    /// The value that a plain property gets, from the first time that it was asked for.
+    fileprivate var value: JSONValue?
 
     fileprivate init(_ property: PropertySchema, at index: Int) {
       (self.property, fragments) = (property, FragmentIndices(index))
@@ -187,23 +187,6 @@ final class TentativeModel {
 
   /// Returns the value that a property has now; of a new model, its default.
   func oldValue(of property: PropertySchema) -> JSONValue {
-    guard let place = place(of: property) else { return currentValue(of: property) }
-    return oldValue(at: place)
-  }
-
-  /// Returns the value that a written property has now.
-  private func oldValue(at place: Int) -> JSONValue {
-    if let known = place == 0 ? first!.old : others[place - 1].old { return known }
-    let property = property(at: place)
-    let value = currentValue(of: property)
-    // A rule reads it again. Collections are not kept, since each may be large.
-    if case .plain = property.kind {
-      if place == 0 { first!.old = value } else { others[place - 1].old = value }
-    }
-    return value
-  }
-
-  private func currentValue(of property: PropertySchema) -> JSONValue {
     current?.currentJSON(of: property) ?? property.defaultValue
   }
 
@@ -222,8 +205,8 @@ final class TentativeModel {
     let assigned = place == 0 ? first!.assigned : others[place - 1].assigned
     let value =
       operations.isEmpty
-      ? assigned.map { Self.normal($0, of: property) } ?? oldValue(at: place)
-      : Self.value(of: property, after: operations, on: assigned ?? oldValue(at: place))
+      ? assigned.map { Self.normal($0, of: property) } ?? oldValue(of: property)
+      : Self.value(of: property, after: operations, on: assigned ?? oldValue(of: property))
     // A rule may read it any number of times. Collections are not kept, since each may be large.
     if case .plain = property.kind {
       if place == 0 { first!.value = value } else { others[place - 1].value = value }
@@ -241,7 +224,7 @@ final class TentativeModel {
   /// Returns true if the write at a place changes a value without models, as its type writes it.
   func changesValue(at place: Int) -> Bool {
     let property = property(at: place)
-    let (old, new) = (oldValue(at: place), newValue(at: place))
+    let (old, new) = (oldValue(of: property), newValue(at: place))
     // Whole numbers are written in one way only.
     if property.counterRange != nil, case (.integer(let old), .integer(let new)) = (old, new) {
       return old != new

@@ -126,6 +126,13 @@ struct PlainValuesTests {
     #expect(second.effective?.map { $0.properties["title"] } == ["b", "b"])
   }
 
+  @Test("A listener of the app is told of a number as its property has it")
+  func kind() throws {
+    let result = order.submit([change(["width": 3])], isAtomic: false, by: submitter)
+    #expect(result.item?.fragments.first?.properties["width"] == .float(3))
+    #expect(result.effective == nil, "It is written as it came")
+  }
+
   @Test("A model that an observer takes out is not told of")
   func takenOut() throws {
     let token = lamp.observeChangeImmediately(desk, \.watts) { desk, _, _ in desk.lamps = [] }
