@@ -114,10 +114,17 @@ let package = Package(
     .testTarget(
       name: "JetstreamTests",
       dependencies: [
-        "FuzzTargets", "Jetstream", "JetstreamSimulation", "JetstreamTool", "LogWriter",
-        "MainActorFixture", "Pacing", "ReflectionOffFixture",
+        "FuzzTargets", "Jetstream", "MainActorFixture", "Pacing", "ReflectionOffFixture",
       ],
       exclude: ["Golden"], swiftSettings: settings),
+    // Logs, on simulated disks and real ones. A module of its own: the tests above need no server, and are compiled while
+    // that is.
+    .testTarget(
+      name: "JetstreamLogTests",
+      dependencies: [
+        "Jetstream", "JetstreamSimulation", "JetstreamTool", "LogWriter", "Pacing",
+      ],
+      swiftSettings: settings),
     // These run the suites again whose outcome an isolation domain may change, with scopes that live on an actor: how
     // signals, callbacks, observers of each kind, live queries, sequences and snapshots reach those who asked for them.
     .testTarget(

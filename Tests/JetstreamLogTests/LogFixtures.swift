@@ -130,11 +130,3 @@ extension LogReader {
 func count(_ variable: String, default number: Int) -> Int {
   ProcessInfo.processInfo.environment[variable].flatMap { Int($0) } ?? number
 }
-
-extension UUID {
-  /// The UUID with these bits.
-  init(pair high: UInt64, _ low: UInt64) {
-    let bytes = (high.bigEndian, low.bigEndian)
-    self.init(uuid: unsafeBitCast(bytes, to: uuid_t.self))
-  }
-}

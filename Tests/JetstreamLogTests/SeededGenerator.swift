@@ -1,0 +1,1 @@
+../JetstreamTests/Fragments/SeededGenerator.swift
