@@ -92,6 +92,37 @@ struct RecordKeeperTests {
     #expect(kept.snapshots == [32, 34, 66])
   }
 
+  @Test(
+    "Each further snapshot that fails doubles the number of records until the next, up to that between two"
+  )
+  func failedSnapshots() throws {
+    let kept = try KeptNumbers(snapshotEvery: 32)
+    var count = 0
+    func keep(until last: Int) {
+      while count < last {
+        count += 1
+        kept.keep(1)
+        kept.ticker.tick()
+        kept.settle()
+      }
+    }
+    let refusal = LogError.file(LogFileError(.write, LogNames.newSnapshot, code: ENOSPC))
+    kept.snapshotRefusal = refusal
+    keep(until: 200)
+    #expect(kept.snapshots == [32, 34, 38, 46, 62, 94, 126, 158, 190])
+    kept.snapshotRefusal = nil
+    keep(until: 230)
+    kept.snapshotRefusal = refusal
+    keep(until: 259)
+    #expect(kept.snapshots.suffix(4) == [190, 222, 254, 256])
+    // A state that cannot be copied has cost nothing on the disk.
+    kept.isInStep = true
+    keep(until: 261)
+    kept.isInStep = false
+    keep(until: 262)
+    #expect(kept.snapshots.suffix(2) == [256, 262])
+  }
+
   @Test("Records are still handed to the log after a failure, and counted once it is over")
   func failure() throws {
     let kept = try KeptNumbers(snapshotEvery: 0)
