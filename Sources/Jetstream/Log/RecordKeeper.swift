@@ -103,6 +103,8 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
   /// True until the turn in which the state is copied.
   private var isSnapshotRequested = false
   private var isWritingSnapshot = false
+  /// The number of records after which the next attempt is due when a snapshot cannot be written.
+  private var retryAfter: Int
 
   /// - Parameters:
   ///   - completions: Delivers the results of the history.
@@ -117,6 +119,7 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     (self.snapshotEvery, self.owner) = (snapshotEvery, owner)
     (start, durable) = (sequence, sequence)
     (sinceSnapshot, dueAt) = (tail, snapshotEvery)
+    retryAfter = Self.postponement(of: snapshotEvery)
   }
 
   /// The sequence number of the last record that was handed over.
@@ -312,7 +315,8 @@ extension RecordKeeper {
     let copied = owner.snapshot()
     handOver(outlivingProcess: false)
     guard let snapshot = copied, waiting.isEmpty else {
-      return postponeSnapshot()
+      dueAt = sinceSnapshot + Self.postponement(of: snapshotEvery)
+      return
     }
     sinceSnapshot = 0
     // With many records to carry along, snapshots are less frequent, so that their cost stays proportional to the
@@ -328,17 +332,21 @@ extension RecordKeeper {
     if case .ended = phase { return }
     switch outcome {
     case .success(let written):
+      retryAfter = Self.postponement(of: snapshotEvery)
       if let report = written.report { owner.note(report) }
     case .failure(let error):
       owner.note("no snapshot of its history: \(error)")
-      postponeSnapshot()
+      // Until it fails, a snapshot takes room on the disk that the records need. On a disk that stays full, that would
+      // stop the clients with each attempt.
+      dueAt = sinceSnapshot + retryAfter
+      retryAfter = min(2 * retryAfter, snapshotEvery)
     }
     requestSnapshot()
   }
 
-  /// Has the next attempt come after a part of the records between two snapshots: the one that came to nothing may have
-  /// cost as much as a snapshot.
-  private func postponeSnapshot() { dueAt = sinceSnapshot + max(1, snapshotEvery / 16) }
+  /// Returns the number of records after which the next attempt is due: a part of those between two snapshots, since the
+  /// attempt that came to nothing may have cost as much as a snapshot.
+  private static func postponement(of snapshotEvery: Int) -> Int { max(1, snapshotEvery / 16) }
 }
 
 /// A copy of the state that the records of a history produce.
