@@ -90,14 +90,20 @@ struct RootlessScopeTests {
     #expect(engine.history(of: scope)?.state.isEmpty == false)
   }
 
-  @Test("A history that was begun without a root, and has no change set, counts as new")
-  func begunBefore() async throws {
-    let log = try ServerLog(files.path)
+  /// Makes the log of a scope that was hosted without a root, as older servers did, with a decision on a change set.
+  private func rootlessLog(_ path: String) async throws -> ServerLog {
+    let log = try ServerLog(path)
     try await log.snapshot(ScopeHistory(epoch: "empty", state: []))
     let decision = ScopeRecord.Decision(
       client: UUID(), number: 1, checksum: 1,
       fragmentReplies: [FragmentReply(error: .rejected("no"))])
     try await log.append(ScopeRecord(sequence: nil, fragments: [], decision: decision)).durable()
+    return log
+  }
+
+  @Test("A history that was begun without a root, and has no change set, counts as new")
+  func begunBefore() async throws {
+    let log = try await rootlessLog(files.path)
     #expect(try log.history() == nil)
     let server = Server()
     let canvas = Canvas()
@@ -110,6 +116,43 @@ struct RootlessScopeTests {
     try await server.host(Scope(name: "A", root: copy), log: FragmentLog(files.path))
     #expect(copy.likes == 4)
     await server.stop()
+  }
+
+  @Test("A scope that is opened on demand is new while its history has no root and no change set")
+  func openedBefore() async throws {
+    let log = try await rootlessLog(files.path + "/scopes/a")
+    try await log.records.close()
+    var new: [Bool] = []
+    for likes in 3...4 {
+      let server = Server()
+      server.openScopes(in: try ScopeDirectory(files.path)) { request in
+        new.append(request.isNew)
+        let canvas = Canvas()
+        if request.isNew { canvas.likes = 3 }
+        return .models(Scope(name: request.name, root: canvas))
+      }
+      let client = Client(transport: server.makeTransport())
+      let copy = Canvas()
+      let scope = Scope(name: "a", root: copy)
+      try await client.connect()
+      try await client.fetch(scope)
+      #expect(copy.likes == likes)
+      copy.likes += 1
+      try await client.sync(scope)
+      client.close()
+      await server.stop()
+    }
+    #expect(new == [true, false])
+  }
+
+  @Test("A scope of a directory whose history has change sets and no root is not new")
+  func openedWithChanges() async throws {
+    let log = try await rootlessLog(files.path + "/scopes/a")
+    let change = SyncFragment(
+      .change, uuid: UUID(), className: "Canvas", properties: ["likes": 1])
+    try await log.append(ScopeRecord(sequence: 1, fragments: [change])).durable()
+    try await log.records.close()
+    #expect(try await ScopeDirectory(files.path).find("a").isNew == false)
   }
 
   @Test("A history without a state that has change sets is left as it is")
