@@ -48,6 +48,29 @@ public struct LogReader: Sendable {
   /// Returns the newest intact snapshot whose sequence number is at most `sequence`; nil if there
   /// is none. Skips damaged ones.
   package func snapshot(upTo sequence: Int = .max) throws(LogError) -> LogSnapshot? {
+    try newest(upTo: sequence) { (file: inout SnapshotFile) throws(LogError) -> LogSnapshot in
+      try file.content()
+    }
+  }
+
+  /// Returns the sequence number of the newest intact snapshot, and true if a record of its state is one of those that are
+  /// looked for; nil if there is no snapshot. It is read up to the first such record, and taken for intact then.
+  package func newestSnapshot(
+    with isWanted: (LogRecord) -> Bool
+  ) throws(LogError) -> (sequence: Int, isFound: Bool)? {
+    try newest(upTo: .max) {
+      (file: inout SnapshotFile) throws(LogError) -> (sequence: Int, isFound: Bool) in
+      while let (isState, record) = try file.next() {
+        if isState, isWanted(record) { return (file.header.sequence, true) }
+      }
+      return (file.header.sequence, false)
+    }
+  }
+
+  /// Reads the newest snapshot for which `read` finds no damage, among those up to a sequence number.
+  private func newest<Content>(
+    upTo sequence: Int, _ read: (inout SnapshotFile) throws(LogError) -> Content
+  ) throws(LogError) -> Content? {
     let names = try LogFiles(directory)
     let log = try names.segments.last.map { first throws(LogError) in
       try SegmentScan(directory, first: first).header.log
@@ -55,7 +78,7 @@ public struct LogReader: Sendable {
     for number in names.snapshots.reversed() where number <= sequence {
       do throws(LogError) {
         var file = try SnapshotFile(directory, number, of: log)
-        return try file.content()
+        return try read(&file)
       } catch {
         guard case .damaged = error else { throw error }
       }

@@ -195,27 +195,3 @@ private struct SchemaCache {
     return schema
   }
 }
-
-extension LogReader {
-  /// Returns true if the log has neither a state nor a record: an opening has ended before it wrote the first one.
-  ///
-  /// - Parameter acceptingLoss: true to count records that are missing as not there, as an opening does that accepts
-  ///   the loss. If the log is damaged in another way, opening it throws.
-  fileprivate func holdsNothing(acceptingLoss: Bool) throws(LogError) -> Bool {
-    do throws(LogError) {
-      return try holdsNothing()
-    } catch {
-      guard acceptingLoss, case .damaged = error else { throw error }
-      return try snapshot() == nil
-    }
-  }
-
-  private func holdsNothing() throws(LogError) -> Bool {
-    guard let first = try firstSequence() else { return true }
-    // A log whose first records were dropped has a state behind them.
-    guard first == 1 else { return false }
-    var cursor = try read(from: first)
-    if try cursor.next() != nil { return false }
-    return try snapshot(upTo: 0) == nil
-  }
-}

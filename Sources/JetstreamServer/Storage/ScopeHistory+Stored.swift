@@ -214,6 +214,40 @@ extension LogSnapshot {
   package var isHistory: Bool { state.contains { $0.kind == .history } }
 }
 
+extension LogReader {
+  /// Returns true if the log has no history that an opening goes on with, as ``ScopeHistory/init(_:)`` reads it: neither a
+  /// state with a root nor a change set. Cost: independent of the number of records, unless there is no root.
+  ///
+  /// - Parameter acceptingLoss: true to count records that are missing as not there, as an opening does that accepts
+  ///   the loss. If the log is damaged in another way, opening it throws.
+  func holdsNothing(acceptingLoss: Bool) throws(LogError) -> Bool {
+    do throws(LogError) {
+      return try holdsNothing()
+    } catch {
+      guard acceptingLoss, case .damaged = error else { throw error }
+      return try newestState()?.isFound != true
+    }
+  }
+
+  private func holdsNothing() throws(LogError) -> Bool {
+    guard let first = try firstSequence() else { return true }
+    let snapshot = try newestState()
+    if snapshot?.isFound == true { return false }
+    // A log whose first records were dropped has a state behind them.
+    if snapshot == nil, first > 1 { return false }
+    var cursor = try read(from: (snapshot?.sequence ?? 0) + 1)
+    while let record = try cursor.next() {
+      if record.kind == .set || (snapshot == nil && record.kind == .decision) { return false }
+    }
+    return true
+  }
+
+  /// Looks for the models of a state, which are the first records of a snapshot: it has others also without a root.
+  private func newestState() throws(LogError) -> (sequence: Int, isFound: Bool)? {
+    try newestSnapshot { $0.kind != .history && $0.kind != .client }
+  }
+}
+
 extension FragmentLog {
   /// Begins another history of a scope at the end of the server's log. Call it before the log is hosted, after a backup
   /// was put in place of a log that had gone on since. The command `jetstream log new-epoch` does the same.

@@ -4,7 +4,7 @@ import Jetstream
 public struct ScopeOpening: Sendable, Hashable {
   /// The name by which clients fetch the scope: as the client has sent it, of at most 512 bytes.
   public let name: String
-  /// True if the directory has no history of the scope.
+  /// True if the directory has no history of the scope, or one that has neither a root nor a change set.
   public let isNew: Bool
 }
 
