@@ -115,6 +115,23 @@ final class ClosedScopeTests {
     await server.stop()
   }
 
+  @Test("Removing a scope that is hosted again with a log while it is closed also closes the log")
+  func removedWhileHostedAgain() async throws {
+    let (server, client, scope) = try await openUnwritableModels()
+    let closing = Task { try await server.remove("A") }
+    try await wait { hasNote("cannot be closed") }
+    let files = try TemporaryDirectory()
+    let log = try FragmentLog(files.path)
+    try await server.host(scope, log: log)
+    storage.clearFaults()
+    try await server.remove(scope)
+    #expect(log.records.isClosed && hasNote("was closed"))
+    try await closing.value
+    client.close()
+    _ = try await storage.lease("A")
+    await server.stop()
+  }
+
   @Test("Removing a scope whose closing is about to begin leaves the closing to try again")
   func removedBeforeClosing() async throws {
     let (server, client, scope) = try await openUnwritableModels()
