@@ -25,7 +25,7 @@ extension EngineRunner {
     return try LogLease(log).leasedHistory()
   }
 
-  /// Hosts content with its history, until ``closeHistory(of:tryingAgain:)``.
+  /// Hosts content with its history, until ``takeHistory(of:)``.
   ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
   /// - Returns: false if the content was removed in the meantime; the lease is released then.
@@ -91,22 +91,26 @@ extension EngineRunner {
   /// Stops hosting content: its clients are sent `error`, and its history is written and released.
   func remove(_ content: any Hostable, telling error: WireError) async throws {
     engine.remove(content, error)
+    guard let history = takeHistory(of: ObjectIdentifier(content)) else { return }
     do throws(StorageError) {
-      try await closeHistory(of: ObjectIdentifier(content))
+      try await close(history) { _ in false }
     } catch {
       throw error.cause
     }
   }
 
-  /// Writes and releases the history of content that the engine no longer hosts. One whose first state is still being
-  /// written is closed by ``host(_:as:unknown:_:isRestored:snapshotEvery:)`` behind that; this waits for it.
+  /// Takes the history of content that the engine no longer hosts, to be closed: another one may begin from now on.
+  func takeHistory(of content: ObjectIdentifier) -> HostedHistory? {
+    histories.removeValue(forKey: content)
+  }
+
+  /// Writes and releases a history that was taken. One whose first state is still being written is closed by
+  /// ``host(_:as:unknown:_:isRestored:snapshotEvery:)`` behind that; this waits for it.
   ///
   /// - Parameter isPatient: called after a failure; returns true to try once more.
-  func closeHistory(
-    of content: ObjectIdentifier,
-    tryingAgain isPatient: (StorageError) async -> Bool = { _ in false }
+  func close(
+    _ history: HostedHistory, tryingAgain isPatient: (StorageError) async -> Bool
   ) async throws(StorageError) {
-    guard let history = histories.removeValue(forKey: content) else { return }
     if history.isBeginning { return try await history.waitUntilClosed() }
     while true {
       do throws(StorageError) {

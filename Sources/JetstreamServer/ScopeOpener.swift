@@ -14,6 +14,8 @@ final class ScopeOpener {
     let task: Task<Void, Never>
     /// The content that is being closed; nil for an opening.
     var closed: ObjectIdentifier?
+    /// Its history. It is taken when the closing begins: the app may host the content with another one meanwhile.
+    var history: HostedHistory?
   }
 
   /// The opening or closing of each scope that is under way.
@@ -53,7 +55,9 @@ final class ScopeOpener {
     case .giveUp(let name): work[name]?.task.cancel()
     case .close(let name, let content):
       let key = ObjectIdentifier(content)
-      work[name] = Work(task: home.task { await $0.close(name, key) }, closed: key)
+      work[name] = Work(
+        task: home.task { await $0.close(name) }, closed: key,
+        history: runner.takeHistory(of: key))
     }
   }
 
@@ -88,7 +92,9 @@ final class ScopeOpener {
   /// all that was under way has ended.
   func close(_ open: [(name: String, content: ObjectIdentifier)]) async {
     for work in Array(work.values) { await work.task.value }
-    for (name, content) in open { failures[name] = await closeHistory(of: content, named: name) }
+    for (name, content) in open {
+      failures[name] = await close(runner.takeHistory(of: content), of: name)
+    }
   }
 
   /// The names of the scopes whose histories could not be closed when the server stopped.
@@ -240,8 +246,8 @@ final class ScopeOpener {
 
   // MARK: Closing
 
-  private func close(_ name: String, _ content: ObjectIdentifier) async {
-    failures[name] = await closeHistory(of: content, named: name)
+  private func close(_ name: String) async {
+    failures[name] = await close(work[name]?.history, of: name)
     if failures[name] == nil { report(Diagnostic(.info, .scope, scope: name, "was closed")) }
     work[name] = nil
     runner.closed(name)
@@ -251,11 +257,10 @@ final class ScopeOpener {
   /// fetch the scope wait, and are refused in time.
   ///
   /// - Returns: the error with which it was given up; nil if the history is closed.
-  private func closeHistory(
-    of content: ObjectIdentifier, named name: String
-  ) async -> StorageError? {
+  private func close(_ history: HostedHistory?, of name: String) async -> StorageError? {
+    guard let history else { return nil }
     do throws(StorageError) {
-      try await runner.closeHistory(of: content) { error in
+      try await runner.close(history) { error in
         if isStopped { return false }
         report(
           Diagnostic(.error, .storage, scope: name, "cannot be closed: \(error); trying again"))

@@ -193,12 +193,19 @@ public final class Server {
     if let open = runner.engine.openScope(named: scope.name), open === scope {
       return try await close(scope.name, telling: error)
     }
-    // The opener closes its history, and tries again while that fails.
-    if let opener = offers.opener, opener.isClosing(scope, named: scope.name) {
-      runner.engine.remove(scope, error)
-      return try await opener.finish(scope.name)
+    let opener = offers.opener
+    let isClosing = opener?.isClosing(scope, named: scope.name) == true
+    // Those who wait for the closing would have the scope opened again.
+    if isClosing { runner.engine.closeScope(scope.name, telling: error) }
+    do {
+      // A scope that is being closed has a history here only if the app hosts it again already.
+      try await runner.remove(scope, telling: error)
+    } catch {
+      if isClosing { try? await opener?.finish(scope.name) }
+      throw error
     }
-    try await runner.remove(scope, telling: error)
+    // The opener closes the earlier history, and tries again while that fails.
+    if isClosing { try await opener?.finish(scope.name) }
   }
 
   /// The number of sessions, with or without a connection.
