@@ -92,9 +92,7 @@ struct RecordKeeperTests {
     #expect(kept.snapshots == [32, 34, 66])
   }
 
-  @Test(
-    "Each further snapshot that fails doubles the number of records until the next, up to that between two"
-  )
+  @Test("The number of records until the next attempt doubles with each snapshot that fails")
   func failedSnapshots() throws {
     let kept = try KeptNumbers(snapshotEvery: 32)
     var count = 0

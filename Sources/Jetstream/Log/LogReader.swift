@@ -53,8 +53,8 @@ public struct LogReader: Sendable {
     }
   }
 
-  /// Returns the sequence number of the newest intact snapshot, and true if a record of its state is one of those that are
-  /// looked for; nil if there is no snapshot. It is read up to the first such record, and taken for intact then.
+  /// Returns the sequence number of the newest intact snapshot, and true if its state has a record that is looked for;
+  /// nil if there is no snapshot. It is read up to the first such record, and taken for intact then.
   package func newestSnapshot(
     with isWanted: (LogRecord) -> Bool
   ) throws(LogError) -> (sequence: Int, isFound: Bool)? {

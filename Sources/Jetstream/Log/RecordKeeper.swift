@@ -344,8 +344,8 @@ extension RecordKeeper {
     requestSnapshot()
   }
 
-  /// Returns the number of records after which the next attempt is due: a part of those between two snapshots, since the
-  /// attempt that came to nothing may have cost as much as a snapshot.
+  /// Returns the number of records after which the next attempt is due: a part of those between two snapshots, since
+  /// the attempt that came to nothing may have cost as much as a snapshot.
   private static func postponement(of snapshotEvery: Int) -> Int { max(1, snapshotEvery / 16) }
 }
 

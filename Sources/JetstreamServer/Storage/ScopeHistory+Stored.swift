@@ -215,8 +215,8 @@ extension LogSnapshot {
 }
 
 extension LogReader {
-  /// Returns true if the log has no history that an opening goes on with, as ``ScopeHistory/init(_:)`` reads it: neither a
-  /// state with a root nor a change set. Cost: independent of the number of records, unless there is no root.
+  /// Returns true if the log has no history that an opening goes on with, as ``ScopeHistory/init(_:)`` reads it:
+  /// neither a state with a root nor a change set. Cost: independent of the number of records, unless there is no root.
   ///
   /// - Parameter acceptingLoss: true to count records that are missing as not there, as an opening does that accepts
   ///   the loss. If the log is damaged in another way, opening it throws.
