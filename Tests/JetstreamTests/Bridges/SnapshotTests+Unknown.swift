@@ -38,4 +38,31 @@ extension SnapshotTests {
     #expect(sheet.snapshot().cover == frozen.cover)
     #expect(frozen.cover != Sheet(uuid: below).snapshot())
   }
+
+  @Test("Duplicates made of a snapshot name none of the original's models in unknown properties")
+  func unknownNames() throws {
+    let sheet = Sheet()
+    let (first, second) = (JSONValue.string(UUID().wireText), JSONValue.string(UUID().wireText))
+    let plain: JSONObject = [
+      "lengths": [9, "x"], "none": [], "note": "n", "owner": ["id": first], "rotation": 1.5,
+    ]
+    var properties = plain
+    properties["lid"] = first
+    properties["layers"] = [first, second]
+    properties["tags/a"] = second
+    let written = SyncFragment(
+      .change, uuid: sheet.uuid, className: "Sheet", properties: properties)
+    #expect(manualScope(sheet).apply([written]).errors.map(\.error) == [])
+
+    let frozen = sheet.snapshot()
+    let (copy, duplicate) = (frozen.makeModel(), frozen.makeModel(keepingUUIDs: false))
+    #expect(manualScope(copy).unknownProperties(of: copy) == properties)
+    #expect(manualScope(duplicate).unknownProperties(of: duplicate) == plain)
+
+    let named = Sheet()
+    let name = SyncFragment(
+      .change, uuid: named.uuid, className: "Sheet", properties: ["lid": first])
+    #expect(manualScope(named).apply([name]).errors.map(\.error) == [])
+    #expect(named.snapshot().makeModel(keepingUUIDs: false).record?.unknown == nil)
+  }
 }
