@@ -28,7 +28,10 @@ final class SnapshotCopies {
     let node = graph.nodes[place]
     let model = node.plan.schema.modelClass.init()
     if keepsUUIDs { model.ensureRecord().uuidIfMade = node.uuid }
-    if let unknown = node.unknown { model.ensureRecord().unknown = unknown.values }
+    if let unknown = node.unknown {
+      let values = keepsUUIDs ? unknown.values : unknown.values.withoutModels
+      if !values.isEmpty { model.ensureRecord().unknown = values }
+    }
     for (step, value) in zip(node.plan.steps, node.values) where step.property.kind == .plain {
       step.source.put(value, at: model.storage(of: step.property))
     }

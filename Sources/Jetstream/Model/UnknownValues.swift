@@ -26,6 +26,23 @@ struct UnknownValues {
     isSorted = true
   }
 
+  /// The same without the properties that may name models. Only the newer class knows: the value of a reference and of a
+  /// dictionary's entry is a UUID, and that of a collection an array of them.
+  var withoutModels: UnknownValues {
+    var result = self
+    result.properties = JSONObject(
+      properties.filter { !Self.mayNameModels($0.value) }.map { ($0.key, $0.value) })
+    return result
+  }
+
+  private static func mayNameModels(_ value: JSONValue) -> Bool {
+    func isUUID(_ value: JSONValue) -> Bool {
+      if case .string(let text) = value { UUID(wireText: text) != nil } else { false }
+    }
+    if case .array(let elements) = value { return elements.contains(where: isUUID) }
+    return isUUID(value)
+  }
+
   var isEmpty: Bool { properties.isEmpty && className == nil }
 
   /// Sets a property; null is no entry of a dictionary.
