@@ -79,6 +79,24 @@ private final class Mask: ModelObject {
   }
 }
 
+/// Has getters that see the models below without reading the property that holds them.
+private final class Tray: ModelObject {
+  @Property var title = ""
+  @Property var items: ModelArray<Tray> = []
+
+  var label: String { title + " (\(snapshot().items.count))" }
+  var keys: String { title + parents.map(\.key).joined() }
+  // These two look at nothing else while the title is empty.
+  var longLabel: String { title.isEmpty ? title : label }
+  var longKeys: String { title.isEmpty ? title : keys }
+
+  convenience init(_ title: String, _ items: [Tray] = []) {
+    self.init()
+    self.title = title
+    self.items = ModelArray(items)
+  }
+}
+
 /// Computed properties, whose getters run on copies of the models of a snapshot.
 extension SnapshotTests {
   /// Makes a sheet with two below it: the second one refers weakly to the first one, and that one to the sheet.
@@ -173,5 +191,22 @@ extension SnapshotTests {
     #expect(frozen.parts[1].shownOutline == .thick)
     #expect(frozen.parts[1].parts[0].shownOutline == .thin)
     #expect(frozen.parts[0].shownOutline == .thin)
+  }
+
+  @Test("A getter that takes a snapshot of its model, or asks for its parents, finds all models")
+  func unreported() {
+    let below = Tray("")
+    let top = Tray("top", [below, Tray("last")])
+    below.items = [top]
+    defer { below.items = [] }
+    let frozen = top.snapshot()
+    for _ in 0..<2 {
+      #expect(frozen.items[1].label == "last (0)")
+      #expect(frozen.label == "top (2)")
+      #expect(frozen.keys == "topitems")
+      #expect(frozen.items[0].longLabel == "" && frozen.items[0].longKeys == "")
+      #expect(frozen.longLabel == "top (2)")
+      #expect(frozen.longKeys == "topitems")
+    }
   }
 }
