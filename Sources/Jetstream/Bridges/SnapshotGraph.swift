@@ -56,6 +56,7 @@ final class SnapshotGraph: Sendable {
     var plans: [ObjectIdentifier: SnapshotPlan] = [:]
     while nodes.count < models.count {
       let model = models[nodes.count]
+      model.relativesAreRead()
       let schema = model.schema
       let plan = plans[ObjectIdentifier(schema)] ?? SnapshotPlan.of(schema)
       plans[ObjectIdentifier(schema)] = plan

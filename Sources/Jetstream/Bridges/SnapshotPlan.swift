@@ -66,8 +66,9 @@ final class SnapshotPlan: Sendable {
     at keyPath: PartialKeyPath<Model>, of place: Int, in graph: SnapshotGraph
   ) -> Access {
     let index = paths.index(of: keyPath) {
-      graph.evaluate(place) { (object: Model, _) in
-        switch resolve(keyPath, on: object) {
+      graph.evaluate(place) { (object: Model, copies) in
+        // Prepared also where all copies are there: so a look at models that reads no property counts as a read.
+        switch copies.preparingReads({ resolve(keyPath, on: object) }) {
         case .stored(let index): index
         case .alone: aloneIndex
         case .computed: nil

@@ -98,7 +98,8 @@ open class ModelObject: Hashable {
 
   /// The models that hold this one, each with the name of the property: one entry per property.
   public final var parents: [(parent: ModelObject, key: String)] {
-    (record?.parents.all ?? []).compactMap { link in
+    relativesAreRead()
+    return (record?.parents.all ?? []).compactMap { link in
       link.parent.model.map { ($0, link.parent.schema.properties[link.index].name) }
     }
   }

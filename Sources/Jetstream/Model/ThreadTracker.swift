@@ -59,6 +59,9 @@ final class ReadTracker {
 
   private init(_ willRead: ((ModelObject, Int) -> Void)?) { self.willRead = willRead }
 
+  /// True if something is done before each read.
+  fileprivate var isPreparing: Bool { willRead != nil }
+
   func note(_ model: ModelObject, index: Int) {
     willRead?(model, index)
     let read = Read(model: model, index: index)
@@ -85,6 +88,17 @@ final class ReadTracker {
     let tracker = ReadTracker(willRead)
     let result = ThreadTracker.run(.reads(tracker), body)
     return (result, tracker.reads)
+  }
+}
+
+extension ModelObject {
+  /// Reports reads of all properties that hold models, where something is done before each read. Called before the models
+  /// above or below this one are looked for without reading a property.
+  final func relativesAreRead() {
+    guard jetstream_gate() != 0, case .reads(let tracker) = ThreadTracker.current,
+      tracker.isPreparing
+    else { return }
+    for property in schema.childProperties { tracker.note(self, index: property.index) }
   }
 }
 

@@ -94,8 +94,9 @@ extension ModelObject {
     ensureBridge(record).didRead(record.schema.index(atOffset: offset))
   }
 
-  /// Reports a read of the parents to the Observation module.
+  /// Reports a read of the parents to the Observation module, and to what makes copies of them.
   final func parentsAreRead() {
+    relativesAreRead()
     guard isBridged else { return }
     let record = ensureRecord()
     ensureBridge(record).didRead(record.schema.indexOfParents)
