@@ -3,6 +3,10 @@ import Testing
 
 @testable import Jetstream
 
+private final class Acorn: ModelObject {
+  @Property var number = 1
+}
+
 /// Content of newer peers that the classes of this program do not know.
 extension SnapshotTests {
   @Test(
@@ -64,5 +68,20 @@ extension SnapshotTests {
       .change, uuid: named.uuid, className: "Sheet", properties: ["lid": first])
     #expect(manualScope(named).apply([name]).errors.map(\.error) == [])
     #expect(named.snapshot().makeModel(keepingUUIDs: false).record?.unknown == nil)
+  }
+
+  @Test("Equal snapshots have equal hashes, also if peers have sent one number as two types")
+  func unknownHash() throws {
+    let uuid = UUID()
+    var snapshots: [ModelSnapshot<Acorn>] = []
+    for note in [JSONValue.integer(1), .double(1)] {
+      let acorn = Acorn(uuid: uuid)
+      let written = SyncFragment(
+        .change, uuid: uuid, className: "Acorn", properties: ["note": note, "age": 2])
+      #expect(manualScope(acorn).apply([written]).errors.map(\.error) == [])
+      snapshots.append(acorn.snapshot())
+    }
+    #expect(snapshots[0] == snapshots[1])
+    #expect(snapshots[0].hashValue == snapshots[1].hashValue)
   }
 }
