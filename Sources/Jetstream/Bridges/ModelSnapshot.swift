@@ -181,12 +181,13 @@ private struct SnapshotContent: Sendable, Hashable {
     SnapshotGraph.isSame(a.graph, a.place, b.graph, b.place)
   }
 
-  /// Hashes the UUID, the class name and the plain values of the model at the top, unknown ones included.
+  /// Hashes the UUID, the class name and the plain values of the model at the top. Of unknown properties, it hashes the
+  /// names, which are in order: values are equal if they are written the same, and may be of different types then.
   func hash(into hasher: inout Hasher) {
     let node = graph.nodes[place]
     hasher.combine(node.uuid)
     hasher.combine(node.className)
-    hasher.combine(node.unknown?.values.properties)
+    hasher.combine(node.unknown?.values.properties.map(\.key))
     for property in node.plan.schema.properties where property.kind == .plain {
       hasher.combine(graph.json(of: property, at: place))
     }
