@@ -97,6 +97,27 @@ private final class Tray: ModelObject {
   }
 }
 
+/// Is made with a part, and remembers it.
+private final class Crate: ModelObject {
+  final class Memory { weak var part: Tray? }
+
+  @Property var title = ""
+  @Property var parts: ModelArray<Tray> = [Tray()]
+  let memory = Memory()
+
+  required init() {
+    super.init()
+    memory.part = parts.first
+  }
+
+  /// Looks at nothing else while the title is empty.
+  var summary: String {
+    if title.isEmpty { return title }
+    let count = parts.count
+    return "\(title) \(count) \(memory.part == nil ? "gone" : "there")"
+  }
+}
+
 /// Computed properties, whose getters run on copies of the models of a snapshot.
 extension SnapshotTests {
   /// Makes a sheet with two below it: the second one refers weakly to the first one, and that one to the sheet.
@@ -208,5 +229,17 @@ extension SnapshotTests {
       #expect(frozen.longLabel == "top (2)")
       #expect(frozen.longKeys == "topitems")
     }
+  }
+
+  @Test("The models that the copies of a snapshot were made with exist until the getter has run")
+  func replaced() {
+    let crate = Crate()
+    #expect(crate.snapshot().summary == "")
+    crate.title = "full"
+    crate.parts = [Tray("a"), Tray("b")]
+    let frozen = crate.snapshot()
+    #expect(frozen.summary == "full 2 there")
+    let copy = frozen.makeModel()
+    #expect(copy.memory.part == nil && copy.parts.count == 2)
   }
 }
