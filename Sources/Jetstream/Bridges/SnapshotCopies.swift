@@ -13,6 +13,9 @@ final class SnapshotCopies {
   private var order: ContiguousArray<Int> = []
   /// The number of copies that have their children, the first ones in `order`.
   private var filledCount = 0
+  /// The values that ``fill()`` has replaced. They are retained until ``release()``, since it may run within a read, of
+  /// which the compiler is told that it releases nothing; see ``ModelObject/propertyIsRead(at:)``.
+  private var replaced: [Any] = []
   /// The places by copy of the first ones in `order`, as many as have been looked up.
   private var places: [ObjectIdentifier: Int] = [:]
 
@@ -59,11 +62,15 @@ final class SnapshotCopies {
         let property = step.property
         switch value {
         case .model(let child):
+          if let old = owner.child(of: property) { replaced.append(old) }
           _ = property.access.assign(child.map(model), to: owner, at: property.offset)
         case .models(let children):
-          let list = ModelList(children.map(model))
+          let (old, list) = (owner.list(of: property), ModelList(children.map(model)))
+          if old.count > 0 { replaced.append(old) }
           _ = property.access.assign(list, to: owner, at: property.offset)
         case .entries(let entries):
+          let old = owner.table(of: property)
+          if old.count > 0 { replaced.append(old) }
           var table = ModelTable()
           for entry in entries { table[entry.key] = model(at: entry.place) }
           _ = property.access.assign(table, to: owner, at: property.offset)
@@ -73,10 +80,11 @@ final class SnapshotCopies {
     }
   }
 
-  /// Empties the copies, which hold each other in cycles and would never be deallocated.
+  /// Empties the copies, which hold each other in cycles and would never be deallocated, and releases what they were made
+  /// with.
   func release() {
     for model in models.values { if let record = model.record { model.releaseChildren(record) } }
-    (models, places, order, filledCount) = ([:], [:], [], 0)
+    (models, places, order, filledCount, replaced) = ([:], [:], [], 0, [])
   }
 
   // MARK: Reads

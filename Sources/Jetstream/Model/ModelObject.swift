@@ -231,7 +231,9 @@ open class ModelObject: Hashable {
 
   /// Reports a read to the thread's tracker and to the Observation module. The compiler is told
   /// that this releases nothing, so that a loop that reads properties need not retain the object
-  /// around each read. That is true: reads are only recorded.
+  /// around each read. That is true of all that the caller can have: only objects that are made for
+  /// recording the read are released. A tracker that prepares reads also gives children to the copies
+  /// of a snapshot, and ``SnapshotCopies`` retains those that are replaced until the getter has run.
   @usableFromInline @_effects(releasenone)
   final func propertyIsRead(at offset: Int) {
     if jetstream_gate() != 0 {

@@ -76,8 +76,9 @@ final class ReadTracker {
 
   /// Runs `body` and returns its result and the properties that it read.
   ///
-  /// - Parameter willRead: Called with the model and the index before the value of a property is read. Without one,
-  ///   that of the tracker in which this is called goes on being called.
+  /// - Parameter willRead: Called with the model and the index before the value of a property is read. It may release no
+  ///   object that `body` can have; see ``ModelObject/propertyIsRead(at:)``. Without one, that of the tracker in which this
+  ///   is called goes on being called.
   static func track<Result>(
     _ body: () -> Result, before willRead: ((ModelObject, Int) -> Void)? = nil
   ) -> (result: Result, reads: [Read]) {
