@@ -91,6 +91,12 @@ struct NewEpochToolTests {
     try await stop(process)
     try FileManager.default.removeItem(atPath: data)
     try FileManager.default.moveItem(atPath: copy, toPath: data)
+    // A scope that could not be hosted leaves a log like these.
+    let empty = try FragmentLog(data + "/scopes/empty")
+    try await empty.close()
+    let begun = try FragmentLog(data + "/scopes/begun")
+    try await begun.beginEpoch()
+    try await begun.close()
     let result = try await newEpoch(data)
     #expect(result.lines == ["\(log): a new epoch begins behind record 3."])
     #expect(result.status == 0 && result.errors.isEmpty)
