@@ -75,6 +75,7 @@ extension LogCommand {
 
   /// The content of a log.
   private enum Content {
+    /// No state and no change set: an attempt to host the scope may have failed. There may be epochs.
     case nothing
     /// The history of a server.
     case history
@@ -94,6 +95,10 @@ extension LogCommand {
     if let snapshot = try reader.snapshot() { return snapshot.isHistory ? .history : .other }
     // A server's log begins with a snapshot.
     if let damage = try reader.verify().damage.first { throw .damaged(damage) }
-    return .other
+    var cursor = try reader.read()
+    while let record = try cursor.next() {
+      if !record.isEpoch { return .other }
+    }
+    return .nothing
   }
 }

@@ -248,6 +248,11 @@ extension LogReader {
   }
 }
 
+extension LogRecord {
+  /// True if it begins an epoch of a server's history.
+  package var isEpoch: Bool { kind == .epoch }
+}
+
 extension FragmentLog {
   /// Begins another history of a scope at the end of the server's log. Call it before the log is hosted, after a backup
   /// was put in place of a log that had gone on since. The command `jetstream log new-epoch` does the same.
