@@ -128,6 +128,41 @@ struct NewEpochToolTests {
     try await goOn(with: 2)
   }
 
+  /// The number of epochs that were begun in a log.
+  private func epochs(in path: String) throws -> Int {
+    var cursor = try LogReader(path).read()
+    var count = 0
+    while let record = try cursor.next() {
+      if record.kind.rawValue == "epoch" { count += 1 }
+    }
+    return count
+  }
+
+  @Test("All logs get a new epoch, and nothing else, if what is done cannot be told")
+  func output() async throws {
+    let (process, url) = try await serve()
+    let visitor = try await Visitor(url)
+    try await visitor.change(2)
+    try await visitor.close()
+    try await stop(process)
+    let other = data + "/scopes/other"
+    try FileManager.default.copyItem(atPath: log, toPath: other)
+    var redirections = [("<&- >&- 2>&-", 0 as Int32), (">&-", 0)]
+    #if os(Linux)
+    redirections.append((">/dev/full", 3))
+    #endif
+    for (place, (redirection, status)) in redirections.enumerated() {
+      let process = try LogProcess(
+        "jetstream", ["log", "new-epoch", data], redirection: redirection)
+      #expect(try await process.finish().status == status, "\(redirection)")
+      #expect(try Data(contentsOf: URL(fileURLWithPath: data + "/lock")).isEmpty)
+      for path in [log, other] {
+        #expect(try LogReader(path).verify().isWhole, "\(redirection)")
+        #expect(try epochs(in: path) == place + 1, "\(redirection)")
+      }
+    }
+  }
+
   @Test("It begins no epoch while a server uses the log, and in none that is not a server's")
   func refused() async throws {
     let (process, url) = try await serve()
