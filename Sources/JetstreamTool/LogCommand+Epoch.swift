@@ -6,29 +6,49 @@ import JetstreamServer
 extension LogCommand {
   /// Begins a new epoch in a log, or in each log of a server's directory, and tells of each what was done.
   static func beginEpochs(_ options: LogOptions) async -> Status {
+    // The work must not end halfway because a line cannot be printed, so all lines are printed behind it.
+    Console.openClosedStreams()
+    signal(SIGPIPE, SIG_IGN)
+    var lines: [String] = []
+    let status = await beginEpochs(options, telling: &lines)
+    signal(SIGPIPE, SIG_DFL)
+    for line in lines { Console.line(line) }
+    return status
+  }
+
+  private static func beginEpochs(
+    _ options: LogOptions, telling lines: inout [String]
+  ) async -> Status {
     let scopes = (options.directory as NSString).appendingPathComponent("scopes")
-    var isDirectory: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: scopes, isDirectory: &isDirectory),
-      isDirectory.boolValue
-    else { return await beginEpoch(in: options.directory, options) ?? noLog(options) }
+    let isServers = isDirectory(scopes)
+    let home = isServers ? options.directory : nil
     do throws(LogError) {
       // Held until all is done, so that no server opens the logs meanwhile.
-      let directory = try ScopeDirectory(options.directory)
+      var directory: ScopeDirectory?
+      if let home { directory = try ScopeDirectory(home) }
       defer { withExtendedLifetime(directory) {} }
       var outcomes: [Status] = []
-      for log in logs(below: scopes) {
-        if let outcome = await beginEpoch(in: log, options) { outcomes.append(outcome) }
+      for log in isServers ? logs(below: scopes) : [options.directory] {
+        if let outcome = await beginEpoch(in: log, options, telling: &lines) {
+          outcomes.append(outcome)
+        }
       }
       return outcomes.max { $0.rawValue < $1.rawValue } ?? noLog(options)
     } catch {
+      let home = home ?? options.directory
       if case .inUse = error {
-        Console.error(
-          "jetstream log: another process serves the scopes in \(options.directory).")
+        Console.error("jetstream log: another process serves the scopes in \(home).")
       } else {
-        Console.error("jetstream log: \(options.directory) cannot be used: \(error)")
+        Console.error("jetstream log: \(home) cannot be used: \(error)")
       }
       return .failed
     }
+  }
+
+  private static func isDirectory(_ path: String) -> Bool {
+    var isDirectory: ObjCBool = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+      && isDirectory.boolValue
   }
 
   /// Returns the paths of all folders with files of a log.
@@ -41,7 +61,9 @@ extension LogCommand {
   }
 
   /// Begins a new epoch in a log. Returns nil if there is no log.
-  private static func beginEpoch(in path: String, _ options: LogOptions) async -> Status? {
+  private static func beginEpoch(
+    in path: String, _ options: LogOptions, telling lines: inout [String]
+  ) async -> Status? {
     do throws(LogError) {
       switch try content(of: path, options) {
       case .nothing: return nil
@@ -53,14 +75,14 @@ extension LogCommand {
       let log = try RecordLog(
         path, configuration: LogConfiguration(acceptsLoss: options.acceptsLoss),
         afterLoss: ScopeHistory.beginning(of: UUID().wireText))
-      for loss in log.opening.losses { Console.line("\(path): lost: \(loss)") }
+      for loss in log.opening.losses { lines.append("\(path): lost: \(loss)") }
       // Behind missing records, opening the log has begun one.
       if log.opening.losses.isEmpty, !log.opening.mayHaveLostEnd {
         try await FragmentLog(log).beginEpoch()
       }
       let last = log.lastSequence - 1
       try await log.close()
-      Console.line("\(path): a new epoch begins behind record \(last).")
+      lines.append("\(path): a new epoch begins behind record \(last).")
       return .success
     } catch {
       Console.error("jetstream log: \(path): \(error)")
