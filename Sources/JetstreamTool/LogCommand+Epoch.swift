@@ -21,7 +21,7 @@ extension LogCommand {
   ) async -> Status {
     let scopes = (options.directory as NSString).appendingPathComponent("scopes")
     let isServers = isDirectory(scopes)
-    let home = isServers ? options.directory : nil
+    let home = isServers ? options.directory : serverDirectory(above: options.directory)
     do throws(LogError) {
       // Held until all is done, so that no server opens the logs meanwhile.
       var directory: ScopeDirectory?
@@ -49,6 +49,18 @@ extension LogCommand {
     var isDirectory: ObjCBool = false
     return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
       && isDirectory.boolValue
+  }
+
+  /// Returns the directory of the server whose scope has its log at `path`; nil if the log is in no such directory, or
+  /// in one that no server has used.
+  ///
+  /// A server keeps the log of a scope open only while clients use the scope, but the lock of its directory always.
+  private static func serverDirectory(above path: String) -> String? {
+    let folders = URL(fileURLWithPath: path).resolvingSymlinksInPath().pathComponents
+    guard let place = folders.dropLast().lastIndex(of: "scopes") else { return nil }
+    let directory = NSString.path(withComponents: Array(folders[..<place]))
+    let lock = (directory as NSString).appendingPathComponent("lock")
+    return FileManager.default.fileExists(atPath: lock) ? directory : nil
   }
 
   /// Returns the paths of all folders with files of a log.
