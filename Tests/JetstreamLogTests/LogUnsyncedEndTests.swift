@@ -70,6 +70,8 @@ struct LogUnsyncedEndTests {
     log.queue.passTime()
     log.queue.passTime()
     #expect(disk.openCount == 0 && LogMark(disk)?.unsyncedBoot == nil)
+    // Older versions, which know no boot, can read the file.
+    #expect(disk.files[LogNames.lock] == LogMark(disk)?.line)
     try log.write(8...9)
     #expect(LogMark(disk)?.unsyncedBoot == disk.boot)
     try log.close()
@@ -150,6 +152,21 @@ struct LogUnsyncedEndTests {
       #expect(try !open().opening.mayHaveLostEnd)
       #expect(numbers(try LogReader(disk).all()).count { $0 == 99 } == 1, "seed \(seed)")
     }
+  }
+
+  @Test("A long line that could not be cut is no harm, and is cut with the next one")
+  func uncut() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk, unsynced)
+    try log.write(1...3)
+    disk.inject([.lock(.truncate, EIO)])
+    log.queue.passTime()
+    log.queue.passTime()
+    let mark = try #require(LogMark(disk))
+    #expect(!disk.hasFaults && mark.isOpen && mark.synced == 3 && mark.unsyncedBoot == nil)
+    #expect(try #require(disk.files[LogNames.lock]).count > mark.line.count)
+    try log.close()
+    #expect(disk.files[LogNames.lock] == LogMark(isOpen: false, durable: 3).line)
   }
 
   @Test("A real directory knows the machine's boot")
