@@ -33,20 +33,18 @@ struct LogMark: Hashable {
   /// about that yet.
   var unsyncedBoot: UUID?
 
-  /// The encoded mark: one line, always of the same length.
-  var line: [UInt8] { line(hasBoot: true) }
-
-  /// - Parameter hasBoot: False for the line as older versions have written it.
-  private func line(hasBoot: Bool) -> [UInt8] {
+  /// The encoded mark: one line, of one length with a boot and of a shorter one without. Older versions know no boot, so
+  /// that they can read the mark of a log of which all is synced.
+  var line: [UInt8] {
     var line: [UInt8] = []
     line.reserveCapacity(192)
     line.append(contentsOf: (isOpen ? #"{"open": true,"# : #"{"open":false,"#).utf8)
     Self.append(durable, as: #""durable":""#, to: &line)
     Self.append(synced, as: #"","synced":""#, to: &line)
     Self.append(snapshot, as: #"","snapshot":""#, to: &line)
-    if hasBoot {
+    if let unsyncedBoot {
       line.append(contentsOf: #"","boot":""#.utf8)
-      line.append(contentsOf: (unsyncedBoot?.wireText ?? String(repeating: "-", count: 36)).utf8)
+      line.append(contentsOf: unsyncedBoot.wireText.utf8)
     }
     line.append(contentsOf: #"","crc":""#.utf8)
     let checksum = line.withUnsafeBufferPointer(LogChecksum.of)
@@ -103,10 +101,13 @@ struct LogMark: Hashable {
     return bytes
   }
 
-  /// Decodes the content of a lock file; nil if it is not a whole mark.
+  /// Decodes the content of a lock file; nil if it does not begin with a whole mark. Behind it may be the end of a longer
+  /// one, which it has replaced.
   init?(_ bytes: [UInt8]) {
+    guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+    let first = Array(bytes[...end])
     guard
-      case .object(let object)? = try? JSONValue(parsing: bytes),
+      case .object(let object)? = try? JSONValue(parsing: first),
       case .bool(let isOpen)? = object["open"],
       let durable = Self.number(object["durable"]), let synced = Self.number(object["synced"])
     else { return nil }
@@ -115,12 +116,22 @@ struct LogMark: Hashable {
     self.init(
       isOpen: isOpen, durable: durable, synced: synced, snapshot: Self.number(object["snapshot"]),
       unsyncedBoot: boot)
-    guard line(hasBoot: object["boot"] != nil) == bytes else { return nil }
+    guard line == first else { return nil }
   }
 
   private static func number(_ value: JSONValue?) -> Int? {
     guard case .string(let text)? = value, let number = Int(text), number >= 0 else { return nil }
     return number
+  }
+}
+
+extension LogFile {
+  /// Writes a mark to the file, and removes what a longer one has left behind it.
+  func write(_ mark: LogMark) throws(LogFileError) {
+    let line = mark.line
+    try writeAll(line, at: 0)
+    guard try size() > line.count else { return }
+    try again { () throws(LogFileError) in try truncate(to: line.count) }
   }
 }
 

@@ -146,7 +146,7 @@ struct OpenedLog {
   /// old one cannot return after a power failure, when the log has continued and is intact.
   private func forgetLosses() throws(LogError) {
     try reading { () throws(LogFileError) in
-      try lockFile.writeAll(mark.line, at: 0)
+      try lockFile.write(mark)
       try lockFile.syncFully()
     }
   }

@@ -31,7 +31,7 @@ extension RecordLog {
         guard mark.unsyncedBoot == nil else { return }
         var new = mark
         new.unsyncedBoot = boot
-        try lockFile.writeAll(new.line, at: 0)
+        try lockFile.write(new)
         try lockFile.syncFully()
         mark = new
       }

@@ -168,7 +168,7 @@ package final class RecordLog: Sendable {
   func changeMark(_ change: (inout LogMark) -> Void) {
     mark.withLock { mark in
       change(&mark)
-      try? lockFile.writeAll(mark.line, at: 0)
+      try? lockFile.write(mark)
     }
   }
 
@@ -179,7 +179,7 @@ package final class RecordLog: Sendable {
     try reading { () throws(LogFileError) in
       try mark.withLock { mark throws(LogFileError) in
         mark.snapshot = sequence
-        try lockFile.writeAll(mark.line, at: 0)
+        try lockFile.write(mark)
       }
       try lockFile.syncFully()
     }
