@@ -118,7 +118,7 @@ struct LogUnsyncedEndTests {
     }
     let log = try SimulatedLog(disk, unsynced)
     defer { withExtendedLifetime(log) {} }
-    log.log.acceptEnd()
+    accept(log)
     #expect(!log.log.isEndUncertain)
     try log.write(9...9)
     disk.kill()
@@ -152,6 +152,59 @@ struct LogUnsyncedEndTests {
       #expect(try !open().opening.mayHaveLostEnd)
       #expect(numbers(try LogReader(disk).all()).count { $0 == 99 } == 1, "seed \(seed)")
     }
+  }
+
+  /// Returns the disk after the machine was started again in an orderly way, which stores everything.
+  private func startAgain(_ disk: SimulatedDisk, boot: UInt64 = 1) -> SimulatedDisk {
+    let next = SimulatedDisk(seed: boot)
+    next.files = disk.files
+    next.crash()
+    return next
+  }
+
+  @Test("A log that was synced and released before it rests has lost none")
+  func released() throws {
+    let disk = SimulatedDisk()
+    var log: SimulatedLog? = try SimulatedLog(disk, unsynced)
+    try log?.write(1...3)
+    log?.log.whenSynced { _ in }
+    log?.drain()
+    #expect(LogMark(disk)?.unsyncedBoot == disk.boot)
+    log = nil
+    #expect(LogMark(disk) == LogMark(isOpen: true, durable: 3))
+    let next = try SimulatedLog(startAgain(disk), unsynced).log
+    #expect(!next.opening.mayHaveLostEnd && next.lastSequence == 3)
+  }
+
+  @Test("If an uncertain end is accepted, only records that are not synced are uncertain then")
+  func acceptedAtRest() throws {
+    for isSynced in [true, false] {
+      let lost = SimulatedDisk()
+      let ended = try write(to: lost)
+      defer { withExtendedLifetime(ended) {} }
+      let disk = startAgain(lost)
+      let log = try SimulatedLog(disk, unsynced)
+      defer { withExtendedLifetime(log) {} }
+      #expect(log.log.isEndUncertain)
+      try log.write(6...6)
+      if isSynced {
+        log.queue.passTime()
+        log.queue.passTime()
+        #expect(disk.openCount == 0)
+      }
+      accept(log)
+      #expect(!log.log.isEndUncertain)
+      #expect(LogMark(disk)?.unsyncedBoot == (isSynced ? nil : disk.boot))
+      let next = try SimulatedLog(startAgain(disk, boot: 2), unsynced).log
+      #expect(next.opening.mayHaveLostEnd == !isSynced && next.lastSequence == 6)
+    }
+  }
+
+  /// Accepts an uncertain end, once the queue has done what was asked for before.
+  private func accept(_ log: SimulatedLog) {
+    log.log.acceptEnd {}
+    #expect(log.log.isEndUncertain)
+    log.drain()
   }
 
   @Test("A long line that could not be cut is no harm, and is cut with the next one")
