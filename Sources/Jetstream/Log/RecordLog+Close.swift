@@ -87,9 +87,9 @@ extension RecordLog {
       return !writer.isSynced
     }
     // The lock of a simulated process that was killed is the next one's, and so are its files.
-    guard isDue, state.withLock({ $0.phase < .stopped }), (try? lockFile.size()) != nil else {
-      return
-    }
+    guard state.withLock({ $0.phase < .stopped }), (try? lockFile.size()) != nil else { return }
+    // Otherwise the log would have forgotten the boot when it rests.
+    guard isDue else { return noteSyncedEnd() }
     do throws(LogError) { try attempt(isSyncDue: true, rollMark: nil) } catch { return }
     let synced = writer.withLock { $0.synced }
     changeMark { $0.settle(at: synced, in: boot) }

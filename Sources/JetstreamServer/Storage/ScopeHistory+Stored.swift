@@ -264,6 +264,6 @@ extension FragmentLog {
   public func beginEpoch() async throws(LogError) {
     try records.append([ScopeHistory.beginning(of: UUID().wireText)])
     try await records.sync()
-    records.acceptEnd()
+    await records.acceptEnd()
   }
 }
