@@ -218,12 +218,12 @@ extension ScopeLease {
 }
 
 extension Diagnostic {
-  /// Makes the diagnostic of a scope whose log may have lost its end with the power.
+  /// Makes the diagnostic of a scope whose log may have lost its end, such as in a power failure.
   static func uncertainEnd(of name: String) -> Diagnostic {
     Diagnostic(
       .warning, .storage, scope: name,
-      "goes on in a new epoch, since the end of its log may be lost: it was not synced when the "
-        + "machine stopped")
+      "goes on in a new epoch, since the end of its log may be lost: the machine may have stopped "
+        + "before all of it was synced")
   }
 }
 

@@ -16,7 +16,8 @@ public struct LogOpening: Sendable, Hashable {
   /// ``LogConfiguration/acceptsLoss`` is set; otherwise opening throws.
   public internal(set) var losses: [LogDamage] = []
   /// True if records may be missing at the end that counted as durable and were not synced, as with
-  /// ``LogDurability/none``: the machine has been started again since. What is left is whole.
+  /// ``LogDurability/none``: the machine has been started again since, or that is not known. What is
+  /// left is whole.
   package internal(set) var mayHaveLostEnd = false
   /// True if opening created the log.
   package internal(set) var isNew = false

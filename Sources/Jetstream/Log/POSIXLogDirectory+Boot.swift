@@ -5,7 +5,10 @@ import Foundation
 
 /// The identity of the machine's boot, as the system tells it.
 extension POSIXLogDirectory {
-  /// The boot that the system names. In a container it is that of the machine.
+  /// The boot that the system names; nil if it names none, as without `/proc` on Linux.
+  ///
+  /// Containers that share the machine's kernel have its boot in common. In others, which have a kernel of their own, it is
+  /// that of the container: the next container counts as a machine that was started again.
   package var boot: UUID? { Self.currentBoot }
 
   private static let currentBoot = bootText.flatMap {
