@@ -33,8 +33,8 @@ struct LogMark: Hashable {
   /// about that yet.
   var unsyncedBoot: UUID?
 
-  /// The encoded mark: one line, of one length with a boot and of a shorter one without. Older versions know no boot, so
-  /// that they can read the mark of a log of which all is synced.
+  /// The encoded mark: one line, of one length with a boot, and of a shorter one without. Older versions
+  /// know no boot, and can read the shorter one.
   var line: [UInt8] {
     var line: [UInt8] = []
     line.reserveCapacity(192)
@@ -101,8 +101,8 @@ struct LogMark: Hashable {
     return bytes
   }
 
-  /// Decodes the content of a lock file; nil if it does not begin with a whole mark. Behind it may be the end of a longer
-  /// one, which it has replaced.
+  /// Decodes the content of a lock file; nil if it does not begin with a whole mark. Behind it may be the
+  /// end of a longer one, which it has replaced.
   init?(_ bytes: [UInt8]) {
     guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
     let first = Array(bytes[...end])

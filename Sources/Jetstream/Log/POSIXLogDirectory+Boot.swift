@@ -7,8 +7,8 @@ import Foundation
 extension POSIXLogDirectory {
   /// The boot that the system names; nil if it names none, as without `/proc` on Linux.
   ///
-  /// Containers that share the machine's kernel have its boot in common. In others, which have a kernel of their own, it is
-  /// that of the container: the next container counts as a machine that was started again.
+  /// Containers that share the machine's kernel have its boot in common. In others, which have a kernel of
+  /// their own, it is that of the container: the next container counts as a machine that was started again.
   package var boot: UUID? { Self.currentBoot }
 
   private static let currentBoot = bootText.flatMap {
