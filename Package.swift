@@ -88,11 +88,25 @@ let package = Package(
     .executableTarget(
       name: "SocketProcess", dependencies: ["JetstreamWebSocket"],
       path: "Tests/Fixtures/SocketProcess", swiftSettings: settings),
+    // The tests of the server, but for those below, need no simulation: they are compiled while that is.
     .testTarget(
       name: "JetstreamServerTests",
       dependencies: [
-        "Jetstream", "JetstreamServer", "JetstreamSimulation", "JetstreamTool",
-        "JetstreamWebSocket", "LogWriter", "Pacing",
+        "Jetstream", "JetstreamServer", "JetstreamWebSocket", "LogWriter", "Pacing",
+      ],
+      swiftSettings: settings),
+    // Scopes that are stored, opened and closed, on simulated disks and real ones.
+    .testTarget(
+      name: "JetstreamStorageTests",
+      dependencies: [
+        "Jetstream", "JetstreamServer", "JetstreamSimulation", "JetstreamWebSocket", "LogWriter",
+        "Pacing",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "JetstreamToolTests",
+      dependencies: [
+        "Jetstream", "JetstreamServer", "JetstreamTool", "JetstreamWebSocket", "Pacing",
       ],
       swiftSettings: settings),
     .target(
