@@ -47,14 +47,15 @@ extension ScopeOrder {
   /// it can be broadcast as it is.
   func stands(_ plain: [SyncFragment]) -> Bool {
     guard passage.arrived.isEmpty, passage.returned.isEmpty else { return false }
+    let isListenedTo = content.isListenedTo
     return plain.indices.allSatisfy { at in
       guard let model = content.sharedModel(plain[at].uuid) else { return false }
       let schema = model.classSchema
       return plain[at].properties.members.allSatisfy { member in
         guard let property = schema[wireName: member.key] else { return false }
         let current = model.currentJSON(of: property)
-        // Also as the same kind of number: listeners of the app are told it as its property has it.
-        return current == member.value && current.isWritten(as: member.value)
+        // Listeners of the app are told the kind of number that the property has.
+        return current.isWritten(as: member.value) && (!isListenedTo || current == member.value)
       }
     }
   }

@@ -108,7 +108,8 @@ struct UnknownDecisionTests {
       .init(number: number, fragmentReplies: Array(repeating: FragmentReply(), count: replies))
     }
     let decisions = [decision(1, replies: 4), decision(2, replies: 5), decision(4, replies: 6)]
-    var history = ScopeHistory(epoch: "one", state: [])
+    let root = SyncFragment(.change, uuid: UUID(), className: "Canvas", properties: [:])
+    var history = ScopeHistory(epoch: "one", state: [root])
     history.clients[client] = .init(decided: 4, decisions: decisions)
     let lines = history.content.map {
       LogRecord(sequence: 1, kind: $0.kind, payload: $0.payload)

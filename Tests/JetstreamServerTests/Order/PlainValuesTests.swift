@@ -128,6 +128,8 @@ struct PlainValuesTests {
 
   @Test("A listener of the app is told of a number as its property has it")
   func kind() throws {
+    let token = scope.onRemoteChanges.listen { _ in }
+    defer { token.cancel() }
     let result = order.submit([change(["width": 3])], isAtomic: false, by: submitter)
     #expect(result.item?.fragments.first?.properties["width"] == .float(3))
     #expect(result.effective == nil, "It is written as it came")
