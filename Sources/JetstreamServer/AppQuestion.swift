@@ -43,6 +43,9 @@ final class AppQuestion<Answer> {
     }
   }
 
+  /// Cancels the task in which the app is asked, for whose answer the question goes on to wait.
+  func cancel() { task?.cancel() }
+
   /// Ends the question without an answer, and cancels its task. An answer that the app gives later is ignored.
   func giveUp() {
     task?.cancel()

@@ -39,7 +39,7 @@ final class ScopeOpener {
   /// Gives up all openings, and tries no longer to close what cannot be closed: for a server that stops or is released.
   func giveUp() {
     isStopped = true
-    for work in work.values { work.task.cancel() }
+    for name in work.keys { cancel(name) }
     if questions.isEmpty { return }
     let time = runner.engine.configuration.openScopes.openingTime
     runner.ticker.perform(after: time) { [weak self] in
@@ -52,13 +52,19 @@ final class ScopeOpener {
     switch step {
     case .open(let name, let schema):
       work[name] = Work(task: home.task { await $0.open(name, bringing: schema) })
-    case .giveUp(let name): work[name]?.task.cancel()
+    case .giveUp(let name): cancel(name)
     case .close(let name, let content):
       let key = ObjectIdentifier(content)
       work[name] = Work(
         task: home.task { await $0.close(name) }, closed: key,
         history: runner.takeHistory(of: key))
     }
+  }
+
+  /// Cancels an opening or closing, and with it the app's answer: the app decides what comes of that.
+  private func cancel(_ name: String) {
+    work[name]?.task.cancel()
+    questions[name]?.cancel()
   }
 
   /// Returns true if a scope with this very content is being closed.
@@ -148,17 +154,13 @@ final class ScopeOpener {
   /// Asks the app for a scope, in a task of its own. A server that stops waits for no longer than the time that an opening
   /// has: an app that ignores the cancellation would keep ``Server/stop()`` from returning.
   private func ask(_ opening: ScopeOpening) async throws -> ScopeSource {
-    if isStopped { throw CancellationError() }
+    if isStopped || Task.isCancelled { throw CancellationError() }
     let resolve = resolve
     let question = AppQuestion { try await resolve(opening) }
     questions[opening.name] = question
     defer { questions[opening.name] = nil }
-    let task = question.begin(on: runner.actor)
-    await withTaskCancellationHandler {
-      await question.wait()
-    } onCancel: {
-      task.cancel()
-    }
+    question.begin(on: runner.actor)
+    await question.wait()
     return try question.get()
   }
 
