@@ -154,12 +154,14 @@ final class ScopeOpener {
   /// Asks the app for a scope, in a task of its own. A server that stops waits for no longer than the time that an opening
   /// has: an app that ignores the cancellation would keep ``Server/stop()`` from returning.
   private func ask(_ opening: ScopeOpening) async throws -> ScopeSource {
-    if isStopped || Task.isCancelled { throw CancellationError() }
+    if isStopped { throw CancellationError() }
     let resolve = resolve
     let question = AppQuestion { try await resolve(opening) }
     questions[opening.name] = question
     defer { questions[opening.name] = nil }
     question.begin(on: runner.actor)
+    // The opening may have been given up before there was a question.
+    if Task.isCancelled { question.cancel() }
     await question.wait()
     return try question.get()
   }
