@@ -160,7 +160,8 @@ final class ScopeOpener {
     questions[opening.name] = question
     defer { questions[opening.name] = nil }
     question.begin(on: runner.actor)
-    // The opening may have been given up before there was a question.
+    // The opening may have been given up before there was a question. Later, ``cancel(_:)`` cancels that, too: waiting
+    // within a cancellation handler may leave the actor, and miss the answer.
     if Task.isCancelled { question.cancel() }
     await question.wait()
     return try question.get()

@@ -61,7 +61,7 @@ package final class SimulatedDisk: LogDirectory {
     var isAway = false
     /// Raised when the process or the machine ends: files that were opened before are dead.
     var epoch = 0
-    /// How often the machine has ended.
+    /// The number of times that the machine has ended.
     var crashCount: UInt64 = 0
     var openCount = 0
     var syncCount = 0

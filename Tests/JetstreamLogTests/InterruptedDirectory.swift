@@ -12,7 +12,7 @@ final class InterruptedDirectory: LogDirectory {
 
   init(_ disk: SimulatedDisk) { self.disk = disk }
 
-  /// How many syncs have begun.
+  /// The number of syncs that have begun.
   var syncCount: Int { state.withLock { $0.count } }
 
   /// Called in the middle of each sync with its number.

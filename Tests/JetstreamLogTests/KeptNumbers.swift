@@ -40,7 +40,7 @@ final class KeptNumbers {
   /// The numbers of records that were reported.
   var reports: [Int] = []
   var notes: [String] = []
-  /// How many records there were at each snapshot.
+  /// The numbers of records at the snapshots.
   var snapshots: [Int] = []
   var isInStep = false
   var carried = 0

@@ -147,7 +147,7 @@ struct LogUnsyncedEndTests {
       disk.crash()
       #expect(try !open().isEndUncertain)
       #expect(numbers(try LogReader(disk).all()).last == 99)
-      // What said that records may be missing does not come back with a power failure.
+      // A power failure does not bring back the mark that said that records may be missing.
       disk.crash()
       #expect(try !open().opening.mayHaveLostEnd)
       #expect(numbers(try LogReader(disk).all()).count { $0 == 99 } == 1, "seed \(seed)")

@@ -116,7 +116,7 @@ final class SnapshotCopies {
     guard let place = place(of: model) else { return }
     let step = graph.nodes[place].plan.steps[index]
     if step.property.kind == .plain, !step.isWeak { return }
-    // What the initializers of models read is none of the reads of the body.
+    // Reads of the initializers of models are not reads of the body.
     _ = ReadTracker.track {
       if step.isWeak {
         step.source.relink(at: model.storage(of: step.property)) { uuid in

@@ -12,6 +12,8 @@ struct SubscriptionTable {
 
   /// The numbers of fetches that wait for their scope to be opened, by its name; see ``OpenScopes``.
   private var openings: [String: Int] = [:]
+  /// The number of all fetches that wait for their scope to be opened.
+  private(set) var openingCount = 0
 
   /// The session's rights in the scopes.
   var access = SessionAccess()
@@ -122,19 +124,20 @@ struct SubscriptionTable {
 
   // MARK: Openings
 
-  /// The number of fetches that wait for their scope to be opened.
-  var openingCount: Int { openings.values.reduce(0, +) }
-
   /// Returns true if a fetch of the scope of a name waits for it to be opened.
   func isOpening(_ name: String) -> Bool { openings[name] != nil }
 
   /// Notes that a fetch waits for its scope to be opened.
-  mutating func beginOpening(_ name: String) { openings[name, default: 0] += 1 }
+  mutating func beginOpening(_ name: String) {
+    openings[name, default: 0] += 1
+    openingCount += 1
+  }
 
   /// Notes that a fetch that has waited for its scope to be opened is answered.
   mutating func endOpening(_ name: String) {
     guard let count = openings[name] else { return }
     openings[name] = count > 1 ? count - 1 : nil
+    openingCount -= 1
   }
 
   // MARK: Open fetches

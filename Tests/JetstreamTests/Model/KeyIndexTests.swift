@@ -15,7 +15,7 @@ struct KeyIndexTests {
     func visits(of count: Int) -> Int {
       let team = team(of: count)
       let scope = manualScope(team)
-      // What is left is enough to be searched by an index.
+      // The entries that are left are enough for an index.
       for member in team.members.values.dropLast(100) { member.detach() }
       #expect(team.members.count == 100 && scope.count == 101)
       return team.members.table.visits
