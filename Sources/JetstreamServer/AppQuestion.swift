@@ -11,6 +11,8 @@ final class AppQuestion<Answer> {
   private var answer: Result<Answer, any Error>?
   private var waiting: CheckedContinuation<Void, Never>?
   private var task: Task<Void, Never>?
+  /// The actor on which the question is asked and waited for, and takes its end.
+  private var home: WeakActor?
 
   /// Makes a question.
   ///
@@ -30,9 +32,16 @@ final class AppQuestion<Answer> {
   /// - Returns: the task, which may be cancelled: the app decides what comes of that.
   @discardableResult
   func begin(on actor: WeakActor) -> Task<Void, Never> {
+    home = actor
     let task = HomeReference(self, on: actor).task { await $0.ask() }
     self.task = task
     return task
+  }
+
+  /// Traps, where assertions are checked, unless the caller is on the actor of the question: an answer that is taken on one
+  /// thread while another one begins to wait for it would be missed.
+  private func assertIsHome() {
+    home?.value?.assertIsolated("A question to the app is used on the actor on which it began.")
   }
 
   private func ask() async {
@@ -53,6 +62,7 @@ final class AppQuestion<Answer> {
   }
 
   private func take(_ answer: Result<Answer, any Error>) {
+    assertIsHome()
     if self.answer != nil { return }
     self.answer = answer
     waiting?.resume()
@@ -62,6 +72,7 @@ final class AppQuestion<Answer> {
 
   /// Returns once the question has ended. It is called once.
   func wait() async {
+    assertIsHome()
     if answer != nil { return }
     await withCheckedContinuation { waiting = $0 }
   }
