@@ -47,4 +47,7 @@ struct EncodedFrame: Sendable, Equatable {
 
   /// Header and payload in one array.
   var bytes: [UInt8] { head + payload }
+
+  /// True for the close frame of a WebSocket.
+  var isClose: Bool { head.first == 0x80 | Opcode.close.rawValue }
 }

@@ -34,7 +34,7 @@ final class SocketTransport: Sendable {
     var awaitsWriting = false
     var isReadPaused = true
     var hasEnded = false
-    var isWriteBroken = false
+    var output = Output.open
     var shouldFinishWriting = false
     var shouldClose = false
     var isClosed = false
@@ -42,7 +42,7 @@ final class SocketTransport: Sendable {
     var onDrained: (@Sendable () -> Void)?
 
     /// True if nothing more goes out.
-    var refusesBytes: Bool { isClosed || isWriteBroken || shouldClose || shouldFinishWriting }
+    var refusesBytes: Bool { isClosed || output != .open || shouldClose || shouldFinishWriting }
 
     /// Returns true if a frame may wait beside what waits already; the caller queues it then.
     mutating func admits(_ frame: EncodedFrame, upTo limit: Int) -> Bool {
@@ -57,6 +57,24 @@ final class SocketTransport: Sendable {
       if awaitsWriting { events.insert(.write) }
       return events
     }
+  }
+
+  private enum Output {
+    case open
+    /// The last frame is queued, or was written.
+    case complete
+    /// The socket takes nothing any more.
+    case broken
+  }
+
+  /// The outcome of giving the transport a frame.
+  enum Acceptance {
+    /// It was written, or is queued.
+    case taken
+    /// More bytes would wait than may.
+    case full
+    /// Nothing goes out any more.
+    case closed
   }
 
   let loop: EventLoop
@@ -164,40 +182,41 @@ final class SocketTransport: Sendable {
 
   /// Queues bytes and has them written soon, together with whatever else is queued by then.
   ///
-  /// - Parameter limit: the number of bytes that may wait to be written, these included; see ``OutboundRoom``.
-  /// - Returns: false if that would be exceeded; nothing was queued then.
+  /// - Parameters:
+  ///   - limit: the number of bytes that may wait to be written, these included; see ``OutboundRoom``.
+  ///   - isLast: true if nothing may go out behind the frame, whoever gives it to the transport.
   @discardableResult
-  func enqueue(_ frame: EncodedFrame, upTo limit: Int = .max) -> Bool {
-    var hasRoom = true
+  func enqueue(
+    _ frame: EncodedFrame, upTo limit: Int = .max, isLast: Bool = false
+  ) -> Acceptance {
+    var acceptance = Acceptance.closed
     scheduleFlush { state in
       if state.refusesBytes { return }
-      hasRoom = state.admits(frame, upTo: limit)
-      if hasRoom { state.outbound.append(frame) }
+      acceptance = state.admits(frame, upTo: limit) ? .taken : .full
+      guard acceptance == .taken else { return }
+      state.outbound.append(frame)
+      if isLast { state.output = .complete }
     }
-    return hasRoom
+    return acceptance
   }
 
   /// Writes a frame at once, if nothing waits and this is the loop's thread. What the socket does not take is queued, as by
-  /// ``enqueue(_:upTo:)``; so is all of it elsewhere. A frame that is to go out with others is better queued.
-  ///
-  /// - Returns: false if more bytes would wait than `limit`; nothing was written or queued then.
-  func write(_ frame: EncodedFrame, upTo limit: Int) -> Bool {
+  /// ``enqueue(_:upTo:isLast:)``; so is all of it elsewhere. A frame that is to go out with others is better queued.
+  func write(_ frame: EncodedFrame, upTo limit: Int) -> Acceptance {
     guard loop.isCurrent, frame.payload.isEmpty else { return enqueue(frame, upTo: limit) }
-    var hasRoom = true
-    let isFirst = state.withLock { state in
-      if state.refusesBytes { return false }
-      hasRoom = state.admits(frame, upTo: limit)
-      guard hasRoom else { return false }
+    let (acceptance, isFirst) = state.withLock { state -> (Acceptance, Bool) in
+      if state.refusesBytes { return (.closed, false) }
+      guard state.admits(frame, upTo: limit) else { return (.full, false) }
       let written = state.isFlushing ? 0 : Platform.send(descriptor, frame.head)
-      if written == frame.count { return false }
+      if written == frame.count { return (.taken, false) }
       // The loop meets an error again when it writes.
       state.outbound.append(
         written > 0 ? EncodedFrame(head: Array(frame.head[written...]), payload: []) : frame)
       defer { state.isFlushing = true }
-      return !state.isFlushing
+      return (.taken, !state.isFlushing)
     }
     if isFirst { loop.executeAtEnd { self.flush() } }
-    return hasRoom
+    return acceptance
   }
 
   /// Runs `action` on the loop once all that is queued was handed to the kernel; never, if the connection ends before.
@@ -284,7 +303,7 @@ final class SocketTransport: Sendable {
       state.awaitsWriting = true
       return .awaitRoom
     }
-    state.isWriteBroken = true
+    state.output = .broken
     state.isFlushing = false
     state.outbound = OutboundQueue()
     return .fail

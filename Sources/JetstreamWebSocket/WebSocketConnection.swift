@@ -178,24 +178,31 @@ public final class WebSocketConnection: WebSocketChannel {
 
   /// Sends a text which other connections of the server are sent as well: at once, if this is the connection's loop, and
   /// otherwise as ``send(_:)`` does.
+  ///
+  /// It is given to the transport without a look at the state of the connection, of which many are sent the same one after
+  /// the other: the transport takes nothing behind a close frame.
   package func send(_ text: ServerText) throws(WebSocketError) {
-    let (error, wakeups) = state.withLock { state -> (WebSocketError?, Wakeups?) in
-      guard state.machine.isOpen else { return (.closed, nil) }
-      if transport.write(text.frame, upTo: configuration.maximumOutboundBytes) { return (nil, nil) }
-      var wakeups = Wakeups()
-      dropSlowConsumer(&state, &wakeups)
-      return (.outboundQueueFull, wakeups)
+    switch transport.write(text.frame, upTo: configuration.maximumOutboundBytes) {
+    case .taken: return
+    case .closed: throw .closed
+    case .full:
+      apply { state, wakeups in
+        if state.machine.isOpen { dropSlowConsumer(&state, &wakeups) }
+      }
+      throw .outboundQueueFull
     }
-    wakeups?.run()
-    if let error { throw error }
   }
 
   private func enqueue(
     _ frame: EncodedFrame, _ state: inout State, _ wakeups: inout Wakeups
   ) -> WebSocketError? {
-    if transport.enqueue(frame, upTo: configuration.maximumOutboundBytes) { return nil }
-    dropSlowConsumer(&state, &wakeups)
-    return .outboundQueueFull
+    switch transport.enqueue(frame, upTo: configuration.maximumOutboundBytes) {
+    // A socket that takes nothing any more has not told the machine yet.
+    case .taken, .closed: return nil
+    case .full:
+      dropSlowConsumer(&state, &wakeups)
+      return .outboundQueueFull
+    }
   }
 
   /// Sends a ping behind the queued messages, unless an earlier one is unanswered. The peer's WebSocket answers it once
@@ -287,9 +294,13 @@ public final class WebSocketConnection: WebSocketChannel {
   // MARK: Carrying out the machine's actions
 
   private func apply(_ step: (inout State) -> [WebSocketMachine.Action]) {
+    apply { state, wakeups in perform(step(&state), &state, &wakeups) }
+  }
+
+  private func apply(_ step: (inout State, inout Wakeups) -> Void) {
     let wakeups = state.withLock { state in
       var wakeups = Wakeups()
-      perform(step(&state), &state, &wakeups)
+      step(&state, &wakeups)
       return wakeups
     }
     wakeups.run()
@@ -307,7 +318,9 @@ public final class WebSocketConnection: WebSocketChannel {
       case .send(let frame):
         // Answers to pings count against the limit as messages do; a close frame is always sent.
         let limit = state.machine.isOpen ? configuration.maximumOutboundBytes : .max
-        if !transport.enqueue(frame, upTo: limit) { dropSlowConsumer(&state, &wakeups) }
+        if transport.enqueue(frame, upTo: limit, isLast: frame.isClose) == .full {
+          dropSlowConsumer(&state, &wakeups)
+        }
       case .armCloseTimer:
         // The timer retains the connection until it fires, so that a close goes on even after the last reference to the
         // connection is released.

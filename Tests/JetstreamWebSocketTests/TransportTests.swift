@@ -30,6 +30,15 @@ private final class Listener: TransportHandler {
     try await wait { transport.bufferedBytes < chunk.count }
   }
 
+  /// Runs `body` as one step of a transport's loop.
+  private func onLoop<Result: Sendable>(
+    of transport: SocketTransport, _ body: @escaping @Sendable () -> Result
+  ) async -> Result {
+    await withCheckedContinuation { continuation in
+      transport.loop.execute { continuation.resume(returning: body()) }
+    }
+  }
+
   @Test func socketsAreNonBlockingAndClosedOnExec() async throws {
     let server = try RawServer()
     let peer = try RawSocket(port: server.port)
@@ -95,13 +104,32 @@ private final class Listener: TransportHandler {
     let small = EncodedFrame(head: [1], payload: [])
     // Of which the kernel takes the smaller part while the peer reads nothing.
     let large = EncodedFrame(head: [2], payload: [UInt8](repeating: 0, count: 32 << 20))
-    #expect(transport.enqueue(small, upTo: 1000))
-    #expect(transport.enqueue(large, upTo: 1000))
-    #expect(transport.enqueue(small, upTo: 1000))
-    #expect(!transport.enqueue(large, upTo: 1000))
+    #expect(transport.enqueue(small, upTo: 1000) == .taken)
+    #expect(transport.enqueue(large, upTo: 1000) == .taken)
+    #expect(transport.enqueue(small, upTo: 1000) == .taken)
+    #expect(transport.enqueue(large, upTo: 1000) == .full)
     #expect(transport.bufferedBytes <= large.count + 1000)
     transport.close(within: .seconds(60))
     #expect(await peer.readToEnd().count == large.count + 2)
+    #expect(try await closed.next())
+  }
+
+  @Test func nothingGoesOutBehindTheLastFrame() async throws {
+    let closed = Reports(of: Bool.self)
+    let (transport, peer) = try await pair(closed)
+    let frames = (1...3).map { EncodedFrame(head: [$0], payload: []) }
+    // Not even by a write at once, before the queue was written.
+    let acceptances = await onLoop(of: transport) {
+      [
+        transport.write(frames[0], upTo: 1000),
+        transport.enqueue(frames[1], upTo: 1000, isLast: true),
+        transport.write(frames[2], upTo: 1000),
+        transport.enqueue(frames[2], upTo: 1000),
+      ]
+    }
+    #expect(acceptances == [.taken, .taken, .closed, .closed])
+    transport.close(within: .seconds(60))
+    #expect(await peer.readToEnd() == [1, 2])
     #expect(try await closed.next())
   }
 
