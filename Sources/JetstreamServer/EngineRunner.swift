@@ -35,7 +35,8 @@ final class EngineRunner {
   /// Those who wait until more large change sets may be taken.
   private var waitingForRoom: [CheckedContinuation<Void, Never>] = []
   private let limits: WebSocketLimits
-  private var connections: [Int: any ServerConnection] = [:]
+  // No access to this is open while other code runs: a connection is looked up, put in or taken out in a single step.
+  @exclusivity(unchecked) private var connections: [Int: any ServerConnection] = [:]
   /// True from ``begin()`` until ``stop()``.
   private(set) var isRunning = false
   private var isTicking = false

@@ -6,22 +6,24 @@ import JetstreamWebSocket
 ///
 /// A session outlives its connections; see ``SessionLink``.
 final class ServerSession {
+  // In front: what is looked at for each change set that the session is told. It is mostly not in a cache by then. No
+  // access to these is open while other code runs: they are values whose methods know nothing else.
+  /// The connection, and what goes out on it.
+  @exclusivity(unchecked) var link: SessionLink
+  /// The change sets of its scopes' streams that the client was sent and has not acknowledged.
+  @exclusivity(unchecked) var waiting = StreamAmount()
+  @exclusivity(unchecked) var channel: ReliableChannel
   var info: SessionInfo
   /// The version of the protocol that the session speaks.
   let version: Int
   /// True if the client rebases: it keeps its pending changes in front of what it is sent. Known by its version.
   let rebases: Bool
-  var channel: ReliableChannel
   /// The amounts that the client sends.
   var traffic: ClientTraffic
-  /// The connection, and what goes out on it.
-  var link: SessionLink
   /// The scopes that the session has fetched and not left.
   var subscriptions = SubscriptionTable()
   /// The highest index received when the client was last asked to send missing messages again.
   var askedAt: Int?
-  /// The change sets of its scopes' streams that the client was sent and has not acknowledged.
-  var waiting = StreamAmount()
   /// The work that the frame being handled asks for.
   var demands = SessionDemands()
   /// The scopes whose digest the client was sent and which it has not reported to differ since.

@@ -29,11 +29,15 @@ import JetstreamWebSocket
 /// A subscription of version 1 listens, or has missed change sets (``ValueDelivery/missed``) since its session lost its
 /// connection. It begins when its first fetch is answered; see ``OpenFetches``.
 final class Subscription {
-  /// The number by which the messages of the session name the scope.
-  let index: Int
-  let host: ScopeHost
+  // In front: what is looked at for each change set of the scope. It is mostly not in a cache by then.
   /// The session that has fetched the scope. It owns its subscriptions.
   unowned let session: ServerSession
+  // No access to this is open while other code runs: it is read and changed in single steps.
+  /// The session's place in the scope's stream.
+  @exclusivity(unchecked) private var cursor: StreamCursor
+  let host: ScopeHost
+  /// The number by which the messages of the session name the scope.
+  let index: Int
   /// True until the session leaves the scope, or ends.
   private(set) var isLive = true
   /// The client that numbers its change sets of the scope; nil if it does not.
@@ -45,13 +49,6 @@ final class Subscription {
   var sent: [(index: Int, sequence: Int)] = []
   /// The state of a session of version 1; of no use to others.
   var values = ValueDelivery()
-  /// The session's place in the scope's stream.
-  private var cursor: StreamCursor {
-    didSet {
-      session.waiting -= oldValue.waiting
-      session.waiting += cursor.waiting
-    }
-  }
   private var streamEnd = StreamEnd.open
   /// True while change sets wait in the host's stream, because the session has not acknowledged enough of what it was
   /// sent, or has no connection. Never for clients of version 1, which acknowledge too seldom.
@@ -144,7 +141,7 @@ final class Subscription {
     guard sequence <= (isBehind || limit != nil ? host.sequence : told) else { return }
     if proves { proven = max(proven, sequence) }
     if sequence > cursor.acknowledged.sequence {
-      cursor.acknowledge(upTo: sequence, in: host.order.stream)
+      move { $0.acknowledge(upTo: sequence, in: host.order.stream) }
     }
   }
 
@@ -155,22 +152,31 @@ final class Subscription {
   var waiting: StreamAmount { cursor.waiting }
 
   /// Notes that everything up to a sequence was queued.
-  func tell(upTo sequence: Int) { cursor.tell(upTo: sequence, in: host.order.stream) }
+  func tell(upTo sequence: Int) { move { $0.tell(upTo: sequence, in: host.order.stream) } }
 
   /// Notes that everything up to a sequence was queued, with `sent` bytes in place of those that the stream has.
   func tell(upTo sequence: Int, sent: Int) {
-    cursor.tell(upTo: sequence, sent: sent, in: host.order.stream)
+    move { $0.tell(upTo: sequence, sent: sent, in: host.order.stream) }
   }
 
   /// Notes that everything up to a place in the stream was queued.
-  func tell(upTo place: StreamPlace) { cursor.tell(upTo: place) }
+  func tell(upTo place: StreamPlace) { move { $0.tell(upTo: place) } }
+
+  /// Changes the place in the stream, and with it what waits for the session in all of its scopes.
+  private func move(_ change: (inout StreamCursor) -> Void) {
+    let before = cursor.waiting
+    change(&cursor)
+    let session = session
+    session.waiting -= before
+    session.waiting += cursor.waiting
+  }
 
   /// Leaves everything that is not acknowledged in the host's stream, to be sent again: a connection has lost it, perhaps.
   /// The replies to the client's own change sets are in the channel, and come before it.
   func rewind() {
     guard session.version > 1, untoldState == nil, cursor.waiting.sets > 0 else { return }
     ownUpTo = max(ownUpTo, told)
-    cursor.rewind()
+    move { $0.rewind() }
     fallBehind()
   }
 
@@ -180,7 +186,7 @@ final class Subscription {
     later = []
     untoldState = told.state
     streamEnd = told.isLimited ? .wanted(told.upTo) : .open
-    cursor = StreamCursor(at: told.since ?? told.upTo, in: host.order.stream)
+    move { $0 = StreamCursor(at: told.since ?? told.upTo, in: host.order.stream) }
     // The client names the sequence that it has applied, including what it was sent in replies, which prove nothing.
     if let since = told.since { proven = max(proven, since) }
     ownUpTo = told.upTo
@@ -240,7 +246,7 @@ final class Subscription {
   func end() {
     isLive = false
     (queued, later, untoldState) = (SetQueue(), [], nil)
-    cursor = StreamCursor(at: told, in: host.order.stream)
+    move { $0 = StreamCursor(at: $0.told, in: host.order.stream) }
     host.remove(self)
   }
 
