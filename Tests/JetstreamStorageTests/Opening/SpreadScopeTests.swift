@@ -216,6 +216,26 @@ struct SpreadScopeTests {
     .scopeFetch(ScopeFetch(index: index, name: "A"))
   }
 
+  @Test("A fetch that comes to a loop after its scope has gone from there is to be made again")
+  func late() async throws {
+    let server = makeServer()
+    server.host("A", schema: ScopeSchema(of: Canvas.self))
+    let connection = try await open(server)
+    try connection.send(Message.encodeFrame([fetch(1)], asArray: true))
+    let answer = try #require(try await connection.receive())
+    #expect(
+      String(decoding: answer, as: UTF8.self)
+        == #"[{"type":"ScopeFetchReply","index":1,"replyTo":1,"channel":1}]"#)
+    try await server.remove("A")
+    let message = #"{"type":"ScopeFetch","index":1,"name":"A","params":{}}"#
+    try connection.send(Array(#"{"channel":1,"messages":[\#(message)]}"#.utf8))
+    let refusal = try #require(try await connection.receive())
+    #expect(
+      String(decoding: refusal, as: UTF8.self).contains(#""retryAfter":1"#),
+      "The client would take it for the app's answer: \(String(decoding: refusal, as: UTF8.self))")
+    await server.stop()
+  }
+
   @Test(
     "A frame of a channel that the session does not have ends the connection",
     arguments: [
