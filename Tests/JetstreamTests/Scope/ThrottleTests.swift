@@ -118,6 +118,20 @@ private final class Bench {
     #expect(!scope.hasCollectedChanges && scope.interval.throttle.count == 0)
   }
 
+  @Test("a value that is back at its base while it waits gives way to that of another replica")
+  func givesWay() {
+    gauge.value = 1
+    bench.advance(10)
+    gauge.value = 2
+    gauge.value = 1
+    bench.remote(["v": 7])
+    #expect(gauge.value == 7)
+    bench.advance(500)
+    #expect(gauge.value == 7)
+    #expect(bench.log == [#"10.0: {"v":1}"#])
+    #expect(!scope.hasCollectedChanges && scope.interval.throttle.count == 0)
+  }
+
   @Test("after a quiet interval a change goes at once, and nothing is kept meanwhile")
   func quiet() {
     gauge.value = 1
