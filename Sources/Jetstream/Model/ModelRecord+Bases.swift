@@ -72,6 +72,14 @@ extension ModelRecord {
       if let place = place(of: index) { all[place].value = value }
     }
 
+    /// Drops the value of a property. Returns false if it has none.
+    mutating func remove(_ index: Int) -> Bool {
+      guard let place = place(of: index) else { return false }
+      properties.remove(index)
+      all.remove(at: place)
+      return true
+    }
+
     /// Appends steps to those of a collection; `now` is its current content. A long list of steps becomes the content
     /// that they lead back to.
     mutating func append(

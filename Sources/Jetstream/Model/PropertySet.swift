@@ -52,6 +52,16 @@ struct PropertySet: Equatable {
     return high[word] & bit == 0
   }
 
+  /// Takes `index` out, if it is there.
+  mutating func remove(_ index: Int) {
+    guard contains(index) else { return }
+    if index < 64 {
+      low &= ~(1 << UInt64(index))
+    } else {
+      high[index / 64 - 1] &= ~(1 << UInt64(index % 64))
+    }
+  }
+
   func intersects(_ other: PropertySet) -> Bool {
     low & other.low != 0 || zip(high, other.high).contains { $0 & $1 != 0 }
   }

@@ -8,7 +8,7 @@ extension FragmentWriter {
     _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, at position: Int
   ) {
     let record = model.ensureRecord()
-    let isChanged = !isLocal && record.isChanged(property.index)
+    let isChanged = !isLocal && isHidden(property, of: record)
     switch property.kind {
     case .dictionary: break  // It has no value; ``put(_:of:)`` writes its entries.
     case .collection:
@@ -28,6 +28,16 @@ extension FragmentWriter {
       fail(position, invalid(property, model))
       _ = write(.null, to: property, of: model, behind: isChanged)
     }
+  }
+
+  /// Returns true if local changes of a property hide what other replicas write. Those that have led back to where they
+  /// began are forgotten.
+  private func isHidden(_ property: ModelSchema.Property, of record: ModelRecord) -> Bool {
+    guard record.isChanged(property.index) else { return false }
+    // The content of a collection or dictionary is compared where it is written.
+    if property.kind == .collection || property.kind == .dictionary { return true }
+    record.dropReturned(property)
+    return record.isChanged(property.index)
   }
 
   /// Writes a value, or makes it the last shared value behind a local change. Returns false, and changes nothing,

@@ -44,6 +44,25 @@ extension ModelRecord {
   /// visible.
   func setKnown(_ value: Base.Value, of index: Int) { setLevels([value], of: index) }
 
+  /// Drops the outermost bases of a changed property from which the next base, or the current value, does not differ: a
+  /// value that is back where it began hides nothing that other replicas write.
+  ///
+  /// - Precondition: the property is a plain one or a reference.
+  func dropReturned(_ property: ModelSchema.Property) {
+    guard let model else { return }
+    let current: Base.Value =
+      isInTransaction && property.kind == .reference
+      ? .model(model.child(of: property)) : .json(model.json(of: property))
+    let bases = levels(of: property.index) + [Base(index: property.index, value: current)]
+    var count = zip(bases, bases.dropFirst()).prefix { $0.isSame(as: $1, in: property) }.count
+    if let modification {
+      for at in modification.layers.indices where count > 0 {
+        if modification.layers[at][self]?.remove(property.index) == true { count -= 1 }
+      }
+    }
+    if count > 0 { _ = self.bases.remove(property.index) }
+  }
+
   /// Makes `known` the last shared number of a changed counter whose visible number is `current`. The additions up to each
   /// call of `modify`, and behind the last one, count for it one after the other, within the range. Returns the sum.
   func rebase(
@@ -84,5 +103,15 @@ extension ModelRecord {
   /// Replaces the contents that ``knownTables(of:)`` returns.
   func setKnownTables(_ tables: [ModelTable], of index: Int) {
     setLevels(tables.map { .table($0) }, of: index)
+  }
+}
+
+extension ModelRecord.Base {
+  /// Returns true if a plain property or a reference has the same value in both. Within a call of `modify`, another
+  /// instance of the same model is another value: a rollback has to bring the first one back.
+  fileprivate func isSame(as other: Self, in property: ModelSchema.Property) -> Bool {
+    if case .model(let a) = value, case .model(let b) = other.value { return a === b }
+    guard let a = json, let b = other.json else { return false }
+    return property.areSame(a, b)
   }
 }
