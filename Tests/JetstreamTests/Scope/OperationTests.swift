@@ -140,15 +140,17 @@ import Testing
     #expect(told == 2 && tally.count == 2)
   }
 
-  @Test("a number that others write counts beneath what was added and is in no change set yet")
-  func counterBehindValue() throws {
+  @Test(
+    "a number that others write counts beneath what was added and is in no change set yet",
+    arguments: [10, .double(10)] as [JSONValue])
+  func counterBehindValue(number: JSONValue) throws {
     let tally = Tally()
     let scope = manualScope(tally)
     tally.count = 3
-    #expect(scope.apply([change(of: tally, ["count": 10])]).isComplete)
+    #expect(scope.apply([change(of: tally, ["count": number])]).isComplete)
     #expect(tally.count == 13)
     // The same number again changes nothing.
-    #expect(scope.apply([change(of: tally, ["count": 10])]).isComplete)
+    #expect(scope.apply([change(of: tally, ["count": number])]).isComplete)
     #expect(tally.count == 13)
     let set = try #require(scope.changeSets {}.first)
     #expect(set.fragments[0].operations["count"] == [.add(3)])
