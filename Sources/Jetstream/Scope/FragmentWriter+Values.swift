@@ -51,7 +51,9 @@ extension FragmentWriter {
     }
     guard property.access.accepts(value) else { return false }
     if property.options.isCounter, let range = property.counterRange {
-      return rebase(property, of: model, on: value, within: range)
+      // Such as 10.0, which is written as 10.
+      let number = property.data.normalized(value) ?? value
+      return rebase(property, of: model, on: number, within: range)
     }
     model.ensureRecord().setKnown(.json(value), of: property.index)
     return true
