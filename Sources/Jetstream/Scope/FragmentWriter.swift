@@ -7,6 +7,8 @@ struct FragmentWriter {
   var isLocal = false
   /// True if properties that a fragment does not name return to their defaults.
   var resetsMissing = false
+  /// True if references and collections that a fragment does not name keep the models that an initializer has made.
+  var keepsMadeModels = false
   var report = ApplyReport()
   /// Models that fragments add, until they are part of the tree.
   var created: [UUID: ModelObject] = [:]
@@ -85,12 +87,16 @@ struct FragmentWriter {
     }
   }
 
-  /// Makes a model that fragments add.
+  /// Makes a model that fragments add. It begins without the models that its initializer makes: other replicas do not
+  /// know these, since each replica would have its own.
   @discardableResult
   mutating func make(_ schema: ModelSchema, _ uuid: UUID) -> ModelObject {
     let model = schema.modelClass.init()
     let record = model.ensureRecord()
     record.uuidIfMade = uuid
+    for property in schema.childProperties where property.isSynced && property.makesModels {
+      property.empty(in: model)
+    }
     // Other replicas know the model already, and from here on the changes of observers to it are collected.
     if !isLocal { record.captureTree = scope.tree }
     created[uuid] = model
@@ -158,9 +164,10 @@ struct FragmentWriter {
     }
     guard resetsMissing else { return }
     model.record?.keepUnknown(onlyIn: fragment.properties)
+    // The replica that has made the state does not know what an initializer makes, and would reject changes of that.
     for property in schema.properties
     where property.isSynced && fragment.properties[property.wireName] == nil
-      && !property.makesModels && property.kind != .dictionary
+      && property.kind != .dictionary && !(keepsMadeModels && property.makesModels)
     {
       write(property.defaultValue, to: property, of: model, at: position)
     }
@@ -257,5 +264,17 @@ struct FragmentWriter {
     .unknownReference(
       className: model.schema.wireName, model: model.uuid, property: property.wireName,
       missing: text)
+  }
+}
+
+extension ModelSchema.Property {
+  /// Takes all models out of the property.
+  fileprivate func empty(in model: ModelObject) {
+    switch kind {
+    case .collection: _ = access.assign(ModelList(), to: model, at: offset)
+    case .dictionary: _ = access.assign(ModelTable(), to: model, at: offset)
+    case .reference, .model: _ = access.assign(ModelObject?.none, to: model, at: offset)
+    case .plain: break
+    }
   }
 }

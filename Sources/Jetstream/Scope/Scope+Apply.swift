@@ -31,7 +31,7 @@ extension Scope {
   /// - Parameters:
   ///   - fragments: the changes.
   ///   - resettingMissing: true if properties that a fragment does not name return to their defaults, and unknown
-  ///     properties that it does not name are forgotten.
+  ///     properties that it does not name are forgotten. Properties that hold models become empty.
   @discardableResult
   public func apply(_ fragments: [SyncFragment], resettingMissing: Bool = false) -> ApplyReport {
     apply(fragments, resettingMissing: resettingMissing, alsoKnown: { _ in nil })
@@ -67,7 +67,8 @@ extension Scope {
   /// Replaces the content of the scope by a full state: `fragments` describe every model, the root first.
   ///
   /// The root takes the UUID `rootUUID`. Existing models keep their identity, properties that a fragment does not
-  /// name return to their defaults, and models that the state does not contain are detached. Applying the same
+  /// name return to their defaults, and models that the state does not contain are detached. A property that holds
+  /// models becomes empty, also if `init()` makes models for it: no other replica knows these. Applying the same
   /// state again calls no observer.
   ///
   /// - Throws: ``ScopeError/invalidState(problem:)`` if the scope has no root, or if the state does not begin with
@@ -82,27 +83,32 @@ extension Scope {
       state: fragments, count: fragments.count, rootUUID: rootUUID, alsoKnown: { _ in nil })
   }
 
-  /// Replaces the content of the scope by a root with default values. Does nothing without a root.
+  /// Replaces the content of the scope by a root with default values. References and collections for which its
+  /// initializer makes models stay as they are. Does nothing without a root.
   ///
   /// - Throws: as ``applyFullState(_:rootUUID:)`` does.
   func setToDefaults() throws(ScopeError) {
     guard let root else { return }
     let empty = SyncFragment(
       .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
-    try applyFullState([empty], rootUUID: root.uuid)
+    try checkFullState([empty], rootUUID: root.uuid)
+    _ = write(
+      state: [empty], count: 1, rootUUID: root.uuid, keepingMadeModels: true,
+      alsoKnown: { _ in nil })
   }
 
   /// Replaces the content of the scope by a full state that meets ``checkFullState(_:rootUUID:)``: the first `count`
   /// fragments. The others are changes of models that the state does not have.
   func write(
     state fragments: [SyncFragment], count: Int, rootUUID: UUID, keepingOrphans: Bool = false,
-    alsoKnown: @escaping (UUID) -> ModelObject?
+    keepingMadeModels: Bool = false, alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
     renameRoot(to: rootUUID)
     unknown?.fragments = [:]
     schedule.beginApplying()
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
+    writer.keepsMadeModels = keepingMadeModels
     writer.prepare(fragments)
     interval.othersWrote = true
     for at in (0..<count).reversed() { writer.write(fragments[at], at: at) }

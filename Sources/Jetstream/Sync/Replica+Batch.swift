@@ -189,9 +189,7 @@ extension Replica {
     let addition = batch.additions[place]
     if let value = addition.properties[key] { return value }
     // A state leaves out a property that has its default value.
-    guard let property = scope.schema(of: addition)?[wireName: key], !property.makesModels
-    else { return nil }
-    return property.defaultValue
+    return scope.schema(of: addition)?[wireName: key]?.defaultValue
   }
 
   /// Returns the names of the entries that a model has here and that an addition does not have. An addition has all that

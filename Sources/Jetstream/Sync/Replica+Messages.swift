@@ -191,7 +191,7 @@ extension Replica {
         let property = scope.schema(of: fragment)?[wireName: name.name]
       else { continue }
       touch(name, className: fragment.className)
-      if !property.makesModels { overlay.confirm(name, value: property.defaultValue) }
+      overlay.confirm(name, value: property.defaultValue)
     }
   }
 
