@@ -122,6 +122,24 @@ struct UnknownSubmissionTests {
     #expect(world.scope.canonicalJSON == full)
   }
 
+  @Test("A dictionary that is not known takes new entries, however many it has had")
+  func entries() {
+    let group = UUID()
+    func write(_ key: String, _ value: JSONValue) -> [String?] {
+      errors(
+        SyncFragment(
+          .change, uuid: group, className: "Group", properties: ["members/\(key)": value]))
+    }
+    let add = SyncFragment(
+      .add, uuid: group, className: "Group", properties: ["label": .null, "members/x": .null])
+    #expect(errors(add, change(shape, ["group": text(group)])) == [nil, nil])
+    for step in 0..<257 {
+      #expect(write("\(step)", text(shape.uuid)) == [nil])
+      #expect(write("\(step)", .null) == [nil])
+    }
+    #expect(world.scope.unknownModels.map(\.properties) == [["label": .null]])
+  }
+
   @Test("What counts of unknown models is found once for all change sets that do not change it")
   func foundOnce() {
     let (circle, other) = (UUID(), Shape())
