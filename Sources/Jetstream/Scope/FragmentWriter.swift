@@ -70,7 +70,9 @@ struct FragmentWriter {
       } else if let schema = scope.schema(named: fragment.className) {
         make(schema, fragment.uuid)
       } else {
-        scope.ensureUnknown().fragments[fragment.uuid] = fragment
+        var kept = fragment
+        kept.properties.dropNullEntries(of: nil)
+        scope.ensureUnknown().fragments[fragment.uuid] = kept
         report.kept.append(
           (position, .unknownClass(className: fragment.className, model: fragment.uuid)))
       }

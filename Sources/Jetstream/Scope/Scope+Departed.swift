@@ -171,12 +171,13 @@ extension SyncFragment {
   ) -> SyncFragment {
     var result = self
     if fragment.kind == .add || resetsMissing {
-      if fragment.className == className { result.properties = fragment.properties }
+      if fragment.className == className {
+        result.properties = fragment.properties
+        result.properties.dropNullEntries(of: schema?.data)
+      }
       return result
     }
-    for (key, value) in fragment.properties {
-      result.properties.assign(value, to: key, of: schema?.data)
-    }
+    result.properties.assign(fragment.properties, of: schema?.data)
     for entry in fragment.operations {
       result.properties[entry.key] = PropertyOperation.apply(
         entry.operations, to: result.properties[entry.key],

@@ -48,7 +48,7 @@ struct Graveyard {
   /// Replaces values of a model that has left.
   mutating func update(_ uuid: UUID, _ values: JSONObject) {
     guard let schema = entries[uuid]?.model.schema.data else { return }
-    for (key, value) in values { entries[uuid]!.values.assign(value, to: key, of: schema) }
+    entries[uuid]!.values.assign(values, of: schema)
   }
 
   /// Applies a fragment to the values of a model that has left.

@@ -2,7 +2,7 @@
 ///
 /// A collection of `(key, value)` pairs with unique keys. A new key goes to the end, a known one
 /// keeps its place. Finding a key is a linear search in an object of fewer than 16 members and a
-/// hashed lookup in a larger one; removing a key is O(n).
+/// hashed lookup in a larger one; removing a key is O(n), and so is removing many at once.
 ///
 /// Equality and hashing ignore the order. Keys are compared as Swift compares strings: canonically
 /// equivalent ones are the same key.
@@ -83,6 +83,14 @@ public struct JSONObject: Sendable {
     }
     members.append(Member(key: copy key, value: value))
     if position >= Self.indexedCount { positions?[key] = position } else { reindex() }
+  }
+
+  /// Removes the members for which `isRemoved` returns true; the others keep their order. Cost: O(n).
+  package mutating func removeAll(where isRemoved: (_ key: String, _ value: JSONValue) -> Bool) {
+    let count = members.count
+    members.removeAll { isRemoved($0.key, $0.value) }
+    if members.count == count { return }
+    if members.count < Self.indexedCount { positions = nil } else { reindex() }
   }
 
   private mutating func remove(at position: Int) {
