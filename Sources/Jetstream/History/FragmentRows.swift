@@ -31,9 +31,7 @@ package struct FragmentRows: Sendable {
     fileprivate init(_ fragment: SyncFragment) {
       className = fragment.className
       properties = fragment.properties
-      for (key, value) in fragment.properties where value == .null && EntryName.mayBeEntry(key) {
-        properties[key] = nil
-      }
+      properties.dropNullEntries(of: nil)
     }
   }
 
@@ -135,10 +133,10 @@ package struct FragmentRows: Sendable {
       return change(fragment)
     }
     var properties = row.properties
-    for (key, value) in fragment.properties {
+    for (key, _) in fragment.properties {
       properties[key]?.forEachUUID { if rows[$0] != nil { isDropDue = true } }
-      properties[key] = value == .null && EntryName.mayBeEntry(key) ? nil : value
     }
+    properties.assign(fragment.properties, of: nil)
     for entry in fragment.operations {
       let operations = entry.operations.filter { operation in
         switch operation {

@@ -45,14 +45,12 @@ struct UnknownValues {
 
   var isEmpty: Bool { properties.isEmpty && className == nil }
 
-  /// Sets a property; null is no entry of a dictionary.
-  mutating func set(_ key: String, to value: JSONValue) {
-    if value == .null, EntryName.mayBeEntry(key) {
-      properties[key] = nil
-      return
+  /// Sets properties; null is no entry of a dictionary. Cost: O(n) in all.
+  mutating func set(_ values: JSONObject) {
+    if values.members.contains(where: { properties[$0.key] == nil }) {
+      isSorted = properties.isEmpty && values.count == 1
     }
-    if properties[key] == nil { isSorted = properties.isEmpty }
-    properties[key] = value
+    properties.assign(values, of: nil)
   }
 
   /// Drops the properties that `state` does not name.

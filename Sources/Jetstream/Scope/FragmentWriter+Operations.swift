@@ -199,7 +199,8 @@ extension FragmentWriter {
       className: model.wireClassName, model: model.uuid, property: entry.key)
     report.kept.append((position, reason))
     let old = record.unknown?.properties[entry.key]
-    record.keepUnknown(
-      entry.key, PropertyOperation.apply(entry.operations, to: old, within: .unknown))
+    record.keepUnknown([
+      entry.key: PropertyOperation.apply(entry.operations, to: old, within: .unknown)
+    ])
   }
 }

@@ -138,10 +138,11 @@ struct FragmentWriter {
     let hasDictionaries = schema.hasDictionaries
     if fragment.kind == .add, model.wireClassName != fragment.className { return }
     var entries: [EntryWrite] = []
+    var unknownProperties = JSONObject()
     for member in fragment.properties.members {
       let (key, value) = (member.key, member.value)
       guard let property = schema[wireName: key] else {
-        model.ensureRecord().keepUnknown(key, value)
+        unknownProperties.append(newKey: key, value)
         unknownValues.append(value)
         let reason = ScopeError.unknownProperty(
           className: model.wireClassName, model: fragment.uuid, property: key)
@@ -156,6 +157,7 @@ struct FragmentWriter {
         write(value, to: property, of: model, at: position)
       }
     }
+    if !unknownProperties.isEmpty { model.ensureRecord().keepUnknown(unknownProperties) }
     if hasDictionaries { put(entries, of: model) }
     for entry in fragment.operations { perform(entry, on: model, at: position) }
     let isComing = fragment.kind == .add && outside.contains(fragment.uuid)

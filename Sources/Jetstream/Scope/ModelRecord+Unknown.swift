@@ -19,13 +19,17 @@ extension ModelRecord {
     return extras.unknown!.sorted
   }
 
-  /// Keeps the value of a property that the model's class does not know.
-  func keepUnknown(_ key: String, _ value: JSONValue) {
+  /// Keeps the values of properties that the model's class does not know.
+  func keepUnknown(_ values: JSONObject) {
+    if values.isEmpty { return }
     let extras = ensureObservers().ensureExtras()
     if extras.unknown == nil { extras.unknown = UnknownValues() }
-    let old = extras.unknown!.properties[key] ?? .null
-    extras.unknown!.set(key, to: value)
-    tree?.scope?.ensureUnknown().carry(self, changing: [old, value])
+    var changed = values.members.map(\.value)
+    for member in values.members {
+      if let old = extras.unknown!.properties[member.key] { changed.append(old) }
+    }
+    extras.unknown!.set(values)
+    tree?.scope?.ensureUnknown().carry(self, changing: changed)
   }
 
   /// Drops the values of the properties that the model's class does not know and that `state` does not name.
@@ -47,9 +51,13 @@ extension ModelRecord {
         values[name] = knownLists(of: index, now: model.list(of: property)).first?.json
       case .dictionary:
         guard let old = knownTables(of: index).first else { continue }
-        for change in model.table(of: property).changes(since: old) {
-          values[EntryName.text(of: change.key, in: name)] = change.old?._jsonValue
+        let changes = model.table(of: property).changes(since: old)
+        var added: Set<String> = []
+        for change in changes {
+          let entry = EntryName.text(of: change.key, in: name)
+          if let old = change.old { values[entry] = old._jsonValue } else { added.insert(entry) }
         }
+        if !added.isEmpty { values.removeAll { key, _ in added.contains(key) } }
       case .plain, .model, .reference: values[name] = knownJSON(of: index)
       }
     }

@@ -127,9 +127,9 @@ extension Scope {
       let kept = unknown.take(record.uuid)
       // The app attaches the model: its unknown properties have their last shared values.
       if !isWritingRemotely || record.isNew, let known = kept ?? knownModel(record.uuid) {
-        for (key, value) in known.properties where record.schema[wireName: key] == nil {
-          record.keepUnknown(key, value)
-        }
+        var values = known.properties
+        values.removeAll { key, _ in record.schema[wireName: key] != nil }
+        record.keepUnknown(values)
       }
     }
     if record.unknown != nil { ensureUnknown().carry(record) }

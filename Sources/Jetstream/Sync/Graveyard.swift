@@ -57,8 +57,8 @@ struct Graveyard {
     guard let schema = entries[fragment.uuid]?.model.schema else { return }
     if fragment.kind == .add, schema.data.hasDictionaries {
       // An addition has all entries that the model has.
-      for (key, _) in entries[fragment.uuid]!.values where fragment.properties[key] == nil {
-        if schema[wireName: key]?.entryKey != nil { entries[fragment.uuid]!.values[key] = nil }
+      entries[fragment.uuid]!.values.removeAll { key, _ in
+        fragment.properties[key] == nil && schema[wireName: key]?.entryKey != nil
       }
     }
     for entry in fragment.operations {

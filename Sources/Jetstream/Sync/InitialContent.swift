@@ -65,7 +65,7 @@ package struct InitialContent {
     of fragment: SyncFragment, _ hasContent: (String) -> Bool
   ) -> SyncFragment? {
     var rest = fragment
-    for (key, _) in fragment.properties where hasContent(key) { rest.properties[key] = nil }
+    rest.properties.removeAll { key, _ in hasContent(key) }
     for entry in fragment.operations where hasContent(entry.key) {
       rest.operations[entry.key] = []
     }

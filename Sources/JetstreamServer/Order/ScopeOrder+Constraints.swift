@@ -78,13 +78,13 @@ extension ScopeOrder {
       known[name] = value
       return value
     }
-    for (key, value) in change.properties {
-      guard let property = model.classSchema[wireName: key] else { continue }
-      if property.areSame(value, current(key, property)) {
-        result.properties[key] = nil
-      } else if property.isCollection {
+    result.properties.removeAll { key, value in
+      guard let property = model.classSchema[wireName: key] else { return false }
+      if property.areSame(value, current(key, property)) { return true }
+      if property.isCollection {
         members.write(value, to: PropertyKey(uuid: change.uuid, name: key))
       }
+      return false
     }
     for entry in change.operations {
       guard let property = model.classSchema[wireName: entry.key], property.isCollection else {

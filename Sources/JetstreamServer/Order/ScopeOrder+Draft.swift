@@ -148,15 +148,20 @@ extension ScopeOrder {
   ) -> SyncFragment {
     var result = fragment
     result.kind = .change
+    result.properties = JSONObject()
     for (key, value) in fragment.properties {
-      guard let property = model.classSchema[wireName: key] else { continue }
+      guard let property = model.classSchema[wireName: key] else {
+        result.properties.append(newKey: key, value)
+        continue
+      }
       if known[key] != nil {
         let current = model.currentJSON(of: property)
         let merged = putBack(value, key, of: model, known: known)
-        result.properties[key] = property.areSame(merged, current) ? nil : merged
+        if !property.areSame(merged, current) { result.properties.append(newKey: key, merged) }
       } else if property.isCollection {
-        result.properties[key] = nil
         result.operations[key] = FragmentValidator.uuids(in: value).map { .insert($0, .end) }
+      } else {
+        result.properties.append(newKey: key, value)
       }
     }
     return result

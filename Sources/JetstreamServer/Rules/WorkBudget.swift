@@ -1,7 +1,7 @@
 import Jetstream
 
-/// The amount of work that may be done before others have their turn, counted in fragments, operations, elements and
-/// differences: a clock would make a judgement depend on the machine.
+/// The amount of work that may be done before others have their turn, counted in fragments, operations, elements,
+/// entries and differences: a clock would make a judgement depend on the machine.
 ///
 /// Some steps are done in one piece, whatever they cost: all operations of one fragment, the consequences of rejections for
 /// other fragments, lost moves, and rules of properties.
@@ -49,9 +49,14 @@ struct WorkBudget {
 }
 
 extension SyncFragment {
-  /// Returns the number of operations and of elements of arrays of a fragment, and one for itself.
+  /// The number of properties of a fragment that cost no more than the fragment. Classes have few; only dictionaries
+  /// have any number of entries.
+  private static let fewProperties = 16
+
+  /// Returns the number of operations, of elements of arrays and of properties beyond a few of a fragment, and one for
+  /// itself.
   fileprivate static func size(of properties: JSONObject, _ operations: PropertyOperations) -> Int {
-    var result = 1
+    var result = 1 + max(0, properties.count - fewProperties)
     for entry in operations { result += entry.operations.count }
     for member in properties.members {
       if case .array(let elements) = member.value { result += elements.count }
