@@ -70,4 +70,16 @@ struct UnknownStoreTests {
     apply(fragment(.change, book, "Book", ["pages/1": .null]))
     #expect(scope.unknownModels.first { $0.uuid == book }?.properties == ["title": "a"])
   }
+
+  @Test("What the app removes is forgotten in the end, also if it is alone")
+  func removedModels() {
+    apply(fragment(.change, shelf.uuid, "Bookcase", ["color": "red"]))
+    for _ in 0..<5_000 {
+      shelf.books.append(Book())
+      scope.flush()
+      shelf.books.removeAll()
+      scope.flush()
+    }
+    #expect(scope.unknownModelCount <= 2_048)
+  }
 }
