@@ -82,4 +82,13 @@ struct UnknownStoreTests {
     }
     #expect(scope.unknownModelCount <= 2_048)
   }
+
+  @Test("The dictionary of an entry is found by bytes")
+  func combiningKey() {
+    let key = "members/\u{301}x"
+    #expect(EntryName.mayBeEntry(key))
+    #expect(EntryName.dictionary(ofWhatMayBe: key) == "members")
+    #expect(EntryName.dictionary(ofWhatMayBe: "a/b/c") == "a")
+    #expect(EntryName.dictionary(ofWhatMayBe: "members") == nil)
+  }
 }
