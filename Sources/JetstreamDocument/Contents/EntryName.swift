@@ -19,7 +19,8 @@ package enum EntryName {
 
   /// Returns the name of the dictionary that a name may be an entry of, for those who know no schema.
   package static func dictionary(ofWhatMayBe name: String) -> String? {
-    name.firstIndex(of: Character(separator)).map { String(name[..<$0]) }
+    // A key may begin with a mark that is one character with the separator.
+    name.utf8.firstIndex(of: Character(separator).asciiValue!).map { String(name[..<$0]) }
   }
 
   /// Returns true if a name is that of an entry of a dictionary.
