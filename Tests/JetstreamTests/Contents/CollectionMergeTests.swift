@@ -18,6 +18,7 @@ import Testing
       ("xab", "ab", "yab", "yxab"),  // insert at the front on both sides
       ("abcd", "abcd", "dbc", "dbc"),  // nothing on the other side
       ("", "ab", "abc", "c"),  // append to what the other side emptied
+      ("s", "ls", "plqs", "pqs"),  // insert around what the other side removed: side by side
     ])
   func cases(_ base: String, _ before: String, _ after: String, _ expected: String) {
     #expect(merge(base, before, after) == expected)
