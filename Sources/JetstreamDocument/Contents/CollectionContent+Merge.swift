@@ -12,10 +12,10 @@ extension CollectionContent {
   /// Merges one side's change of a collection into the other side's current content, for elements of any kind.
   ///
   /// The change from `before` to `after` is taken as removals, insertions and moves, and applied to `base`. A removed
-  /// element goes if it is still there. An inserted or moved one follows its nearest predecessor that exists in
-  /// `base`. If everything behind it was inserted or moved too, it goes to the end. If no predecessor exists, it goes to the
-  /// front if it was put at the front, otherwise to the end. So it does what ``operations(to:anchors:)`` do that name all
-  /// predecessors.
+  /// element goes if it is still there. An inserted or moved one follows its nearest predecessor that exists in `base`
+  /// or is inserted itself. If everything behind it was inserted or moved too, it goes to the end. If no predecessor
+  /// exists, it goes to the front if it was put at the front, otherwise to the end. So it does what
+  /// ``operations(to:anchors:)`` do that name all predecessors.
   ///
   /// Cost: O(n log n); O(n) where one side has changed nothing.
   package static func merge<Identity: Hashable>(
@@ -45,7 +45,7 @@ extension CollectionContent {
     var lostAnchor = false
     for (position, element) in after.enumerated() {
       if placed.contains(element) {
-        if position > lastSteady || (anchor == nil && lostAnchor) {
+        if position > lastSteady || (anchor == nil && lostAnchor && following[nil] == nil) {
           atEnd.append(element)
         } else {
           following[anchor, default: []].append(element)
