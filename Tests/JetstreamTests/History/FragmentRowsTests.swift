@@ -202,6 +202,45 @@ struct FragmentRowsTests {
     #expect(other.reachable() == [root] && other[root]?.properties["items"] == [])
   }
 
+  @Test("Each of many operations on a collection costs the same, however many models it has")
+  func manyOperations() {
+    let found = growth(from: 250) { count in
+      let uuids = (0..<count).map { UUID(pair: 1, UInt64($0)) }
+      let texts = uuids.map { JSONValue.string($0.wireText) }
+      return {
+        var rows = FragmentRows()
+        rows.replace(with: [change(["items": []])])
+        for uuid in uuids {
+          let addition = SyncFragment(.add, uuid: uuid, className: "B", properties: [:])
+          rows.apply([addition, change([:], ["items": [.insert(uuid, .end)]])])
+        }
+        #expect(rows[root]?.properties == ["items": .array(texts)])
+      }
+    }
+    #expect(found < mostLinearGrowth)
+  }
+
+  @Test("Operations count in their order among other values of the property")
+  func operationsAmongValues() {
+    var rows = rows
+    let other = UUID(pair: 0, 4)
+    let text = JSONValue.string(child.wireText)
+    rows.apply([
+      change(
+        [:], ["items": [.insert(child, .end)], "n": [.add(2)], "new": [.insert(other, .end)]])
+    ])
+    #expect(rows.fullState()[0].properties == ["items": [text], "n": 3, "new": []])
+    rows.apply([change(["items": []], ["n": [.add(2)]])], keepsUnreachable: true)
+    rows.apply(
+      [change([:], ["items": [.insert(child, .start), .insert(other, .end)]])],
+      keepsUnreachable: true)
+    rows.apply([change([:], ["items": [.move(child, .end)], "n": [.add(-1)]])])
+    #expect(rows[root]?.properties == ["items": [text], "n": 4, "new": []])
+    rows.apply([change(["items": 7])])
+    rows.apply([change([:], ["items": [.insert(child, .end)]])])
+    #expect(rows[root]?.properties["items"] == 7)
+  }
+
   @Test("Fragments that do not fit are left out")
   func misfits() {
     var rows = rows
