@@ -43,6 +43,7 @@ struct ClientRows {
     var rows = confirmed
     let live = pending.isEmpty ? [] : Set(confirmed.reachable())
     for entry in pending { show(entry, in: &rows, live: live) }
+    rows.settle()
     return rows
   }
 

@@ -20,18 +20,72 @@ package struct FragmentRows: Sendable {
   package struct Row: Sendable, Hashable {
     /// The name of the model's class on the wire.
     package let className: String
-    /// The values by property name.
-    package internal(set) var properties: JSONObject
+    /// The values by property name, without what waits.
+    private var values: JSONObject
+    /// The operations that wait to be applied to their collections, by property. One alone costs as much as the
+    /// collection is large, and many together cost that once.
+    private var waiting: [String: [PropertyOperation]] = [:]
 
     fileprivate init(className: String, properties: JSONObject) {
-      (self.className, self.properties) = (className, properties)
+      (self.className, values) = (className, properties)
     }
 
     /// Takes a model as a fragment has it: null is no entry of a dictionary.
     fileprivate init(_ fragment: SyncFragment) {
-      className = fragment.className
-      properties = fragment.properties
-      properties.dropNullEntries(of: nil)
+      (className, values) = (fragment.className, fragment.properties)
+      values.dropNullEntries(of: nil)
+    }
+
+    /// The values by property name. Cost: O(n) in the collections for which operations wait.
+    package var properties: JSONObject {
+      var row = self
+      row.settle()
+      return row.values
+    }
+
+    /// Returns the value of a property. Cost: O(n) in a collection for which operations wait.
+    fileprivate func value(of key: String) -> JSONValue? {
+      guard let operations = waiting[key] else { return values[key] }
+      return PropertyOperation.apply(operations, to: values[key], within: .unknown)
+    }
+
+    /// Writes values of properties; null is no entry of a dictionary.
+    fileprivate mutating func assign(_ new: JSONObject) {
+      if !waiting.isEmpty { for (key, _) in new { waiting[key] = nil } }
+      values.assign(new, of: nil)
+    }
+
+    /// Applies operations to a property. Those on a collection wait until they are as many as the models in it, so that
+    /// each costs the same.
+    fileprivate mutating func perform(_ operations: [PropertyOperation], on key: String) {
+      let value = values[key] ?? .array([])
+      guard case .array(let elements) = value, operations.allSatisfy({ $0.model != nil }) else {
+        values[key] = PropertyOperation.apply(
+          operations, to: self.value(of: key), within: .unknown)
+        waiting[key] = nil
+        return
+      }
+      if elements.isEmpty { values[key] = value }
+      waiting[key, default: []] += operations
+      guard waiting[key]!.count > max(64, elements.count) else { return }
+      values[key] = self.value(of: key)
+      waiting[key] = nil
+    }
+
+    /// Applies all operations that wait.
+    fileprivate mutating func settle() {
+      if waiting.isEmpty { return }
+      for (key, _) in waiting { values[key] = value(of: key) }
+      waiting = [:]
+    }
+
+    package static func == (a: Row, b: Row) -> Bool {
+      a.className == b.className && a.properties == b.properties
+    }
+
+    package func hash(into hasher: inout Hasher) {
+      hasher.combine(className)
+      hasher.combine(properties)
     }
   }
 
@@ -127,16 +181,16 @@ package struct FragmentRows: Sendable {
 
   /// Writes what a fragment says into the row of its model. The root gets its row here if it has none.
   mutating func change(_ fragment: SyncFragment) {
-    guard let row = rows[fragment.uuid] else {
+    // No copy of the row is held: the row would be copied before it is changed.
+    if rows[fragment.uuid] == nil {
       guard fragment.uuid == root else { return }
       rows[fragment.uuid] = Row(className: fragment.className, properties: [:])
-      return change(fragment)
     }
-    var properties = row.properties
     for (key, _) in fragment.properties {
-      properties[key]?.forEachUUID { if rows[$0] != nil { isDropDue = true } }
+      let old = rows[fragment.uuid]!.value(of: key)
+      old?.forEachUUID { if rows[$0] != nil { isDropDue = true } }
     }
-    properties.assign(fragment.properties, of: nil)
+    rows[fragment.uuid]!.assign(fragment.properties)
     for entry in fragment.operations {
       let operations = entry.operations.filter { operation in
         switch operation {
@@ -147,10 +201,14 @@ package struct FragmentRows: Sendable {
         case .move, .add: return true
         }
       }
-      properties[entry.key] = PropertyOperation.apply(
-        operations, to: properties[entry.key], within: .unknown)
+      rows[fragment.uuid]!.perform(operations, on: entry.key)
     }
-    rows[fragment.uuid]?.properties = properties
+  }
+
+  /// Applies the operations that wait in rows: otherwise each reading of a row would do it for itself. Cost: O(n) in the
+  /// rows and in the collections for which operations wait.
+  mutating func settle() {
+    for uuid in rows.keys { rows[uuid]!.settle() }
   }
 
   /// Puts a model into its place as it is, whatever was there.

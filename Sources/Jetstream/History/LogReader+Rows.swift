@@ -45,6 +45,7 @@ extension LogReader {
       last = record.sequence
       if record.kind == .set { rows.apply(try ChangeSet(record).fragments) }
     }
+    rows.settle()
     return (rows, last)
   }
 
