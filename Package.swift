@@ -37,10 +37,12 @@ let package = Package(
       dependencies: ["CJetstream", "JetstreamDocument", "JetstreamMutex", "JetstreamWebSocket"],
       swiftSettings: settings),
     .target(
-      name: "JetstreamServer", dependencies: ["Jetstream", "JetstreamWebSocket"],
+      name: "JetstreamServer",
+      dependencies: ["Jetstream", "JetstreamMutex", "JetstreamWebSocket"],
       swiftSettings: settings),
     .target(
-      name: "JetstreamSimulation", dependencies: ["Jetstream", "JetstreamServer"],
+      name: "JetstreamSimulation",
+      dependencies: ["Jetstream", "JetstreamMutex", "JetstreamServer"],
       swiftSettings: settings),
     .executableTarget(
       name: "Simulate", dependencies: ["JetstreamSimulation"], swiftSettings: settings),
@@ -53,7 +55,8 @@ let package = Package(
       dependencies: ["CEventLoop", "Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       swiftSettings: settings),
     .executableTarget(
-      name: "JetstreamTool", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
+      name: "JetstreamTool",
+      dependencies: ["Jetstream", "JetstreamMutex", "JetstreamServer", "JetstreamWebSocket"],
       swiftSettings: settings),
     .executableTarget(
       name: "shapes", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],

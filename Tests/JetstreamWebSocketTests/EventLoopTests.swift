@@ -1,11 +1,9 @@
 import Pacing
+import Synchronization
 import Testing
 
 @testable import JetstreamWebSocket
 
-#if !JETSTREAM_TSAN
-import Synchronization
-#endif
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

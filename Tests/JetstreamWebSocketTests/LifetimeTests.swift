@@ -1,11 +1,8 @@
 import Pacing
+import Synchronization
 import Testing
 
 @testable import JetstreamWebSocket
-
-#if !JETSTREAM_TSAN
-import Synchronization
-#endif
 
 @Suite(.live, .timeLimit(.minutes(5))) struct LifetimeTests {
   /// A handler that reports how each connection ended.

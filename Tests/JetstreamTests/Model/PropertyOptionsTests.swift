@@ -1,11 +1,8 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Jetstream
-
-#if !JETSTREAM_TSAN
-import Synchronization
-#endif
 
 private final class Part: ModelObject {
   @Property var number = 0
