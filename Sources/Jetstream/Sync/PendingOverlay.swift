@@ -142,6 +142,9 @@ struct PendingOverlay {
     /// The number of operations that wait to be applied to the base.
     var lateCount: Int { late.operations.count }
 
+    /// True if the confirmed elements of a collection were computed.
+    var isComputed: Bool { if case .known(.list) = base { true } else { false } }
+
     mutating func forgetShown() { shown = nil }
 
     /// Replaces the root's UUID.
@@ -278,6 +281,9 @@ struct PendingOverlay {
 
   /// The number of accepted operations that are not applied to confirmed values yet; for tests.
   var lateCount: Int { columns.values.reduce(0) { $0 + $1.lateCount } }
+
+  /// The number of collections whose confirmed elements were computed; for tests.
+  var computedCount: Int { columns.values.count { $0.isComputed } }
 
   /// Returns true if the property is still covered although no pending change set touches it any more.
   func isSettled(_ key: PropertyKey) -> Bool { columns[key]?.entries.isEmpty == true }
