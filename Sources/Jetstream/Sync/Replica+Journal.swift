@@ -237,11 +237,14 @@ extension Replica {
       }
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+        guard entry.operations.contains(where: { $0.model == nil }) else {
+          overlay.add(
+            set: number, key: name,
+            .operations(entry.operations, value: nil, range: .unknown), base: base(of: name))
+          continue
+        }
         let (range, now) = (scope.counterRange(of: entry, in: fragment), content(of: name))
-        let isOfCounter = entry.operations.contains { $0.model == nil }
-        let value =
-          isOfCounter
-          ? counters[name] ?? now.applying(entry.operations, within: range).json : nil
+        let value = counters[name] ?? now.applying(entry.operations, within: range).json
         overlay.add(
           set: number, key: name, .operations(entry.operations, value: value, range: range),
           base: .known(now))
@@ -271,6 +274,15 @@ extension Replica {
       batch.seen[name] = content(of: name)
     }
     finishBatch()
+  }
+
+  /// Returns the current value of a property as the base of operations on a collection. Its elements are not looked at:
+  /// a log may have thousands of change sets of one collection.
+  private func base(of name: PropertyKey) -> PendingOverlay.Base {
+    guard let model = knownModel(name.uuid), let property = model.schema[wireName: name.name],
+      property.isCollection
+    else { return .known(content(of: name)) }
+    return .before(.list(now: model.list(of: property), steps: []))
   }
 
   /// Returns the current value of a property.
