@@ -89,6 +89,36 @@ struct UnreadableMessageTests {
     #expect(server.engine.status == .online && server.engine.scopes.count == 1)
   }
 
+  @Test("A change set of the stream that cannot be read is asked for once, as a whole")
+  func unreadableInStream() throws {
+    let canvas = server.canvas.uuid
+    func frame(_ sequence: Int, _ fragments: String) -> String {
+      #"{"type":"ScopeSync","index":0,"scopeIndex":0,"fragments":[\#(fragments)],"#
+        + #""sequence":\#(sequence)}"#
+    }
+    let named = SyncFragment(
+      .change, uuid: canvas, className: "Canvas", properties: ["name": "named"])
+    func takeFetches() -> [ScopeFetch] {
+      server.takeSent().compactMap { if case .scopeFetch(let fetch) = $0 { fetch } else { nil } }
+    }
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 7))
+    server.receive(text: "[\(frame(8, "7")),\(frame(9, named.json.text)),\(frame(10, "7"))]")
+    server.receive(text: frame(11, "7"))
+    let fetches = takeFetches()
+    #expect(fetches.count == 1)
+    let fetch = try #require(fetches.first)
+    #expect(fetch.since == nil && fetch.tell == .everything)
+    let standing = ScopeStanding(position: ScopePosition(epoch: "e", sequence: 11))
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 3, replyTo: fetch.index, scopeIndex: 0, standing: standing)),
+      .scopeState(
+        ScopeState(index: 4, scopeIndex: 0, rootUUID: canvas, fragments: [named])))
+    #expect(takeFetches().isEmpty && server.canvas.name == "named")
+    #expect(server.engine.state(of: server.scope)?.isSynced == true)
+    expectSession(knowing: 4)
+  }
+
   @Test("A state that cannot be read is asked for again after a while, and nothing is dropped")
   func unreadableLaterState() {
     server.joinAtPosition(ScopePosition(epoch: "e", sequence: 1))
