@@ -5,9 +5,9 @@
 extension ClientEngine {
   func handle(_ error: MessageError, in channel: Int) {
     diagnose(.warning, .session, "skipped a message: \(error)")
-    guard !connection.isCreating, let index = error.index, index > 0,
-      isNext(index, in: channel)
-    else { return }
+    guard !connection.isCreating, let index = error.index else { return }
+    if index == 0 { return missedInStream(error) }
+    guard isNext(index, in: channel) else { return }
     switch error {
     case .unknownType: break
     case .inReply(let messageIndex, _):
@@ -41,6 +41,19 @@ extension ClientEngine {
     } else {
       send(fetch: replica, tell: .everything, isWhole: true)
     }
+  }
+
+  /// Recovers from a change set of a scope's stream that could not be read. Change sets of a stream have no index.
+  ///
+  /// Behind the place of the replica, the server would send the same change set again. So the client asks for the full
+  /// state, once, and ignores the stream until the answer arrives.
+  private func missedInStream(_ error: MessageError) {
+    guard case .inScope(let scopeIndex, _) = error, session.version > 1,
+      let replica = replica(scopeIndex), replica.session.isTaking,
+      !replica.session.isTakingState, !session.isAsking(for: replica)
+    else { return }
+    replica.askForMissed()
+    send(fetch: replica, tell: .everything, isWhole: true)
   }
 
   /// Ends the fetch of a scope whose grant or first state cannot be read. If the scope has a state, asks again
