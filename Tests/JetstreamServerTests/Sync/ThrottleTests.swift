@@ -111,6 +111,24 @@ struct ThrottleTests {
     #expect(server.value == 7)
   }
 
+  @Test("A value that was held back when the scope was fetched gives way to the server's")
+  func heldBackBeforeFetch() {
+    server.value = 7
+    serverScope.flush()
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    let scope = Scope(name: "Gauges", root: Gauge(), ticker: client.ticker)
+    gauge(scope).value = 1
+    advance(20)
+    gauge(scope).value = 2
+    advance(15)
+    client.engine.fetch(scope, params: [:], now: world.now) { _ in }
+    deliver()
+    advance(200)
+    #expect(gauge(scope).value == 7 && server.value == 7)
+  }
+
   @Test("A sync sends a value that waits for its interval to pass")
   func sync() throws {
     let scope = join()
