@@ -9,10 +9,11 @@ struct ScopeObservation {
   /// True while the replica follows the scope.
   var isActive: Bool { !tokens.isEmpty }
 
-  /// Begins to report what happens in the scope to its replica, which comes too late for changes made until now.
+  /// Begins to report what happens in the scope to its replica, which comes too late for changes made until now, also
+  /// for those that a minimal sync interval holds back.
   mutating func begin(for replica: Replica) {
     let scope = replica.scope
-    scope.sealChanges()
+    scope.sealAllChanges()
     tokens = [
       scope.onSealedChanges.listen(replica) { replica, sealed in replica.localChange(sealed) },
       scope.conflicts.onDiscard.listen(replica) { replica, conflicts in
