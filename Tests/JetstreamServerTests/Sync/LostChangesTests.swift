@@ -74,6 +74,23 @@ struct LostChangesTests {
     #expect(scope.conflicts.items.map(\.property) == ["likes"])
   }
 
+  @Test("The conflicts of a collection share the elements that count")
+  func sharedElements() {
+    canvas.shapes = [Shape(), Shape()]
+    scope.flush()
+    server.join()
+    for _ in 0..<3 { scope.modify { canvas.shapes.append(Shape()) } }
+    end(.closed)
+    let places = scope.conflicts.items.compactMap { item in
+      if case .array(let elements)? = item.theirs {
+        elements.withUnsafeBufferPointer { $0.baseAddress }
+      } else {
+        nil
+      }
+    }
+    #expect(places.count == 3 && Set(places).count == 1)
+  }
+
   @Test("A scope with a log keeps them pending, and its ledger has none")
   func withLog() throws {
     server.connect()
