@@ -78,12 +78,21 @@ extension Replica {
   func conflicts(_ lost: [LostChanges.Part]) -> [Conflict] {
     // The inverse of the change set that was looked at last.
     var undo: (set: UUID, changes: [UUID: SyncFragment])?
+    // Thousands of parts may be of one collection, whose elements their conflicts share.
+    var confirmed: [PropertyKey: JSONValue?] = [:]
+    func theirs(_ name: PropertyKey) -> JSONValue? {
+      if let known = confirmed[name] { return known }
+      let value = confirmedValue(of: name)
+      confirmed.updateValue(value, forKey: name)
+      return value
+    }
     func conflict(_ lost: LostChanges.Part) -> Conflict {
       if undo?.set != lost.set.id {
         let changes = lost.set.undo.lazy.filter { $0.kind == .change }.map { ($0.uuid, $0) }
         undo = (lost.set.id, Dictionary(changes, uniquingKeysWith: { first, _ in first }))
       }
-      return self.conflict(lost, before: undo?.changes[lost.fragment.uuid])
+      return self.conflict(
+        lost, before: undo?.changes[lost.fragment.uuid], theirs: lost.name.flatMap(theirs))
     }
     guard lost.contains(where: { $0.cause != nil }) else { return lost.map(conflict) }
     func place(_ lost: LostChanges.Part, _ position: Int?) -> Place? {
@@ -107,7 +116,9 @@ extension Replica {
     return result
   }
 
-  private func conflict(_ lost: LostChanges.Part, before: SyncFragment?) -> Conflict {
+  private func conflict(
+    _ lost: LostChanges.Part, before: SyncFragment?, theirs: JSONValue?
+  ) -> Conflict {
     let fragment = lost.fragment
     let name = lost.name
     let value = name.flatMap { fragment.properties[$0.name] }
@@ -117,7 +128,7 @@ extension Replica {
       mine: name.map { name in
         value.map { .value($0) } ?? .operations(fragment.operations[name.name])
       } ?? .addition(fragment.properties),
-      theirs: name.flatMap(confirmedValue), reason: lost.reason, theirAuthor: lost.theirAuthor,
+      theirs: theirs, reason: lost.reason, theirAuthor: lost.theirAuthor,
       changeSet: lost.set.id, author: lost.set.author, message: lost.set.message,
       isAtomic: lost.set.isAtomic && !lost.set.isInitialContent)
   }
