@@ -1,7 +1,8 @@
 import Dispatch
-import Jetstream
 import JetstreamServer
 import Testing
+
+@testable import Jetstream
 
 @Suite("Sync modes over real sockets", .live, .timeLimit(.minutes(5)))
 @MainActor
@@ -93,6 +94,20 @@ struct LiveModeTests {
     #expect(one.client.syncState(of: one.scope)?.decidedCount == 1)
     try await one.client.sync(one.scope)
     #expect(one.canvas.name == "theirs" && one.client.pendingCount == 0)
+    await server.stop()
+  }
+
+  @Test("The time for which permission is refused begins when the app is asked")
+  func refusedForAWhile() async throws {
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: Canvas()))
+    let one = try await Participant(Client(transport: server.makeTransport()))
+    one.client.permission = { _ in .later(.seconds(1000)) }
+    let asked = one.client.ticker.now
+    one.scope.modify { one.canvas.likes = 3 }
+    let until = try #require(one.client.engine.deferral?.until)
+    #expect(until >= asked + .seconds(1000))
+    one.client.close()
     await server.stop()
   }
 
