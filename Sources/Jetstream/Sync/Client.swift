@@ -109,6 +109,7 @@ public final class Client: Observable {
     configuration.backoff = backoff
     configuration.dateForm = dateForm
     configuration.date = { Date() }
+    configuration.time = { [ticker] in ticker.now }
     engine = ClientEngine(
       configuration: configuration, random: { Double.random(in: 0..<1) },
       perform: { [weak self] in self?.perform($0) }, report: { [weak self] in self?.note($0) })

@@ -60,6 +60,9 @@ extension ClientEngine {
     package var onHistoryLoss = HistoryLoss.recover
     /// Returns the current time, for change sets that have no date; nil for no date.
     package var date: () -> Date? = { nil }
+    /// Returns the current time, for the app's permission, which may be asked for long after the last event; nil for the
+    /// time of that event.
+    package var time: () -> Duration? = { nil }
     /// Decides whether the network may be used now; if nil, it always may.
     package var permission: ((SyncActivity) -> SyncPermission)?
 

@@ -140,6 +140,8 @@ extension ClientEngine {
   /// Returns true if the app permits the activity now.
   func isPermitted(_ activity: SyncActivity) -> Bool {
     guard let ask = configuration.permission else { return true }
+    // A local change is no event of the engine.
+    let now = configuration.time() ?? now
     if let deferral, deferral.until.map({ $0 > now }) ?? true { return false }
     switch ask(activity) {
     case .granted: deferral = nil
