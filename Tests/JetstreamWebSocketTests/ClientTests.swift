@@ -88,6 +88,26 @@ import Testing
     try await served
   }
 
+  @Test(
+    "An answer of something that is no WebSocket server is permanent",
+    arguments: [200, 204, 301, 302, 307, 308, 400, 401, 403, 404, 405, 410, 426, 501])
+  func permanentAnswer(status: Int) {
+    #expect(WebSocketError.handshakeRefused(status: status).isPermanent)
+  }
+
+  @Test(
+    "An answer that may change is not permanent", arguments: [408, 425, 429, 500, 502, 503, 504])
+  func passingAnswer(status: Int) {
+    #expect(!WebSocketError.handshakeRefused(status: status).isPermanent)
+  }
+
+  @Test(
+    "An answer that names a time to come back is not permanent", arguments: [200, 302, 405, 501])
+  func answerForNow(status: Int) {
+    let error = WebSocketError.handshakeRefused(status: status, retryAfter: .seconds(7))
+    #expect(!error.isPermanent)
+  }
+
   /// A load balancer without a server behind it does that.
   @Test(arguments: [false, true])
   func aPeerThatClosesRightAfterItHasAcceptedEndsTheAttempt(resets: Bool) async throws {
