@@ -35,12 +35,16 @@ extension WebSocketError: CustomStringConvertible {
 
 extension WebSocketError {
   /// True if the same attempt to connect can never succeed: the address cannot be used, a header cannot be sent, the
-  /// server does not speak WebSocket, or it refuses the request itself with 400, 401, 403, 404 or 426.
+  /// server does not speak WebSocket, or it refuses the request itself with 400, 401, 403, 404 or 426. A plain web
+  /// server and a redirect answer with 2xx, 3xx, 405, 410 or 501; with `Retry-After` these may change.
   public var isPermanent: Bool {
     switch self {
     case .invalidURL, .secureTransportUnavailable, .invalidHeader, .handshakeInvalid,
       .handshakeRefused(400, _), .handshakeRefused(401, _), .handshakeRefused(403, _),
       .handshakeRefused(404, _), .handshakeRefused(426, _):
+      true
+    case .handshakeRefused(200..<400, nil), .handshakeRefused(405, nil),
+      .handshakeRefused(410, nil), .handshakeRefused(501, nil):
       true
     default: false
     }
