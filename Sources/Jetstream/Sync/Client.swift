@@ -211,9 +211,10 @@ public final class Client: Observable {
   /// them. Those of a scope with a log are sent when it is fetched with that log again, and others are not sent any more.
   /// ``connect(params:)`` starts a new session.
   ///
-  /// Changes that no change set has yet become one first, which the log of the scope has, and which is sent if there is a
-  /// connection. That is not possible within ``Scope/modify(_:author:_:)`` and in an observer that is told at once of what
-  /// others did: these changes stay in the scope alone.
+  /// Changes that no change set has yet become one first, which is sent if there is a connection. Of a scope with a log
+  /// it is not sent, because it is not durable yet: the log has it for the next `fetch`. Within
+  /// ``Scope/modify(_:author:_:)``, and in an observer that is told at once of what others did, changes cannot become a
+  /// change set: these stay in the scope alone.
   public func close() {
     engine.close()
     engine.credentials.presented = nil
