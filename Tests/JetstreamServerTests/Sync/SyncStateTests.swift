@@ -74,6 +74,28 @@ struct SyncStateTests {
     #expect(server.engine.checkInvariants() == [])
   }
 
+  @Test("A scope whose session resumes is up to date once it has what it has missed")
+  func resumed() throws {
+    let world = InMemoryWorld()
+    var records = 0
+    _ = try world.server.host(world.scope, history: nil) { _ in records += 1 }
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    #expect(client.engine.state(of: client.scope)?.isUpToDate == true)
+    world.cut(try #require(client.link))
+    world.canvas.name = "others"
+    world.pass(5)
+    // The server sends nothing that is not durable.
+    var state = try #require(client.engine.state(of: client.scope))
+    #expect(state.connection == .online && client.tokens.count == 2 && client.canvas.name == nil)
+    #expect(!state.isUpToDate)
+    world.server.stored(records, of: world.scope)
+    world.exchange()
+    state = try #require(client.engine.state(of: client.scope))
+    #expect(state.isUpToDate && client.canvas.name == "others")
+  }
+
   @Test("States can be followed, and uploads and downloads awaited")
   func live() async throws {
     let server = Server()
