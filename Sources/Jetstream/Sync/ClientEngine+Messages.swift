@@ -120,6 +120,7 @@ extension ClientEngine {
       transmit(frame, in: channel)
       frame = []
     }
+    for place in ping.latest { replica(place.scopeIndex)?.noteLatest(place.sequence) }
     if case .resuming = connection.state, ping.resendMissing, !session.isResuming {
       becomeOnline()
       fetchMissing()

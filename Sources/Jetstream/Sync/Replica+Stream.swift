@@ -27,6 +27,12 @@ extension Replica {
     if sequence > progress.sequence { askForMissed() }
   }
 
+  /// Notes the sequence that the server has when the client resumes the session. The replica is not up to date before the
+  /// stream has brought it there, which takes several frames if much is missing, or if it is not durable yet.
+  func noteLatest(_ sequence: Int) {
+    if session.isTaking { progress.extendTarget(to: sequence) }
+  }
+
   /// Ignores remote changes from here on, and asks the server for all behind the replica's place.
   func askForMissed() {
     (session.isTaking, session.hasMissed) = (false, true)

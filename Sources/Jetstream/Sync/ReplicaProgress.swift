@@ -8,7 +8,7 @@ struct ReplicaProgress {
   var hasBase = false
   /// True after the server reported a different history, until its full state is applied.
   private(set) var hasDiverged = false
-  /// The server's sequence when it granted the last request.
+  /// The server's sequence when it granted the last request, or when the client resumed the session since.
   private var target = 0
   /// The sequence that was applied when the last request that was granted was made.
   private var requestedAt = 0
@@ -22,7 +22,8 @@ struct ReplicaProgress {
   /// True if the server can be asked for what follows the position.
   var canResume: Bool { hasBase && position != nil }
 
-  /// True if everything is applied that the server had when it granted the last request.
+  /// True if everything is applied that the server had when it granted the last request, or when the client resumed the
+  /// session since.
   var isAtTarget: Bool { sequence >= target }
 
   /// Returns true if change sets between the position and the one with this sequence have not been applied.
@@ -54,6 +55,9 @@ struct ReplicaProgress {
   /// Notes the server's sequence when it granted a request that was made at `since`. If a state follows, changes that it
   /// contains must not disappear until it arrives.
   mutating func aim(at sequence: Int, since: Int) { (target, requestedAt) = (sequence, since) }
+
+  /// Notes a later sequence of the server, whose change sets come without a request.
+  mutating func extendTarget(to sequence: Int) { target = max(target, sequence) }
 
   /// Returns true if later change sets were applied than a position has, although it is part of the known history: its
   /// message was lost and came after them.

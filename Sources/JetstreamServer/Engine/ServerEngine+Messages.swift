@@ -52,7 +52,7 @@ extension ServerEngine {
     guard session.link.isOpen,
       session.link.resends.answer(at: now, interval: configuration.pingInterval)
     else { return false }
-    session.link.replaceOutbox(with: session.channel.resent())
+    session.link.replaceOutbox(with: session.resent())
     wait(for: session)
     session.rewind()
     goOn(with: session)

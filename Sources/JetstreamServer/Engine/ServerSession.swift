@@ -77,6 +77,23 @@ final class ServerSession {
     }
   }
 
+  /// The sequences of the scopes of which the client gets everything, if it has not acknowledged all of it.
+  private var latest: [Ping.Place] {
+    subscriptions.inOrder.filter {
+      $0.hasBegun && ($0.limit == nil || $0.hasLapsed)
+        && ($0.waiting.sets > 0 || $0.told < $0.host.sequence)
+    }.map { Ping.Place(scopeIndex: $0.index, sequence: $0.host.sequence) }
+  }
+
+  /// Returns the answer to a client that resumes the session: a ping, and the messages that it has not acknowledged.
+  func resent() -> [Message] {
+    var messages = channel.resent()
+    guard version > 1, case .ping(var ping)? = messages.first else { return messages }
+    ping.latest = latest
+    messages[0] = .ping(ping)
+    return messages
+  }
+
   /// Takes from a ping what the client knew when it made the messages behind it.
   ///
   /// A ping that asks to resend proves nothing: the client's own lost messages follow, and they may be older than what

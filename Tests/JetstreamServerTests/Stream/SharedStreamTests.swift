@@ -287,7 +287,7 @@ struct SharedStreamTests {
   @Test("A place in a ping with a missing or invalid field makes the message invalid")
   func invalidPlaces() {
     for places in [#"[{"scopeIndex":0}]"#, #"[{"scopeIndex":-1,"sequence":2}]"#, "[7]", "7"] {
-      for field in ["seen", "told"] {
+      for field in ["seen", "told", "latest"] {
         let text = #"{"type":"Ping","index":0,"ack":0,"\#(field)":\#(places)}"#
         #expect(throws: MessageError.self) { try Message.decodeFrame(Array(text.utf8))[0].get() }
       }

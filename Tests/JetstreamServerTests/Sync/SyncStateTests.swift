@@ -96,6 +96,29 @@ struct SyncStateTests {
     #expect(state.isUpToDate && client.canvas.name == "others")
   }
 
+  @Test("The answer to a client that resumes names the sequence at which it is up to date")
+  func latest() {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 7))
+    server.close()
+    server.advance(by: .seconds(1))
+    server.open()
+    var ping = Ping(ack: 1, resendMissing: true)
+    ping.latest = [
+      Ping.Place(scopeIndex: 0, sequence: 9), Ping.Place(scopeIndex: 5, sequence: 20),
+    ]
+    server.receive(.ping(ping))
+    var states: [Bool?] = []
+    for sequence in [8, 9] {
+      states.append(server.engine.state(of: server.scope)?.isUpToDate)
+      var sync = ScopeSync(index: 0, scopeIndex: 0, fragments: [])
+      sync.sequence = sequence
+      server.receive(.scopeSync(sync))
+    }
+    #expect(states == [false, false])
+    #expect(server.engine.state(of: server.scope)?.isUpToDate == true)
+  }
+
   @Test("States can be followed, and uploads and downloads awaited")
   func live() async throws {
     let server = Server()

@@ -32,6 +32,7 @@ struct GoldenMessageTests {
     ("Ping-2", "Ping"),
     ("Ping-2-seen", "Ping"),
     ("Ping-2-told", "Ping"),
+    ("Ping-2-latest", "Ping"),
     ("Ping-2-checks", "Ping"),
     ("Ping-2-differences", "Ping"),
     ("ScopeSync-2-repairs", "ScopeSync"),

@@ -17,8 +17,8 @@ extension Message {
       128 + (body.standing?.decisions.reduce(0) { $0 + $1.roughWireSize } ?? 0)
     case .sessionCreateReply, .scopeLeave: 128
     case .ping(let body):
-      128 + 48 * (body.seen.count + body.told.count) + 96 * body.checks.count + 4224
-        * body.differences.count
+      128 + 48 * (body.seen.count + body.told.count + body.latest.count)
+        + 96 * body.checks.count + 4224 * body.differences.count
     }
   }
 }

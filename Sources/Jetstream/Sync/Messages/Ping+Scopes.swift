@@ -1,6 +1,6 @@
 extension Ping {
   /// A place in the stream of a scope, whose change sets have no index: the client names those that it has applied, and
-  /// the server those that it has sent.
+  /// the server those that it has sent or is going to send.
   package struct Place: Sendable, Hashable {
     /// The number by which the session names the scope.
     package var scopeIndex: Int

@@ -21,6 +21,10 @@ package struct Ping: Sendable, Hashable {
   /// the client lacks, the sequence behind the last one. From servers only. Since version 2.
   package var told: [Place] = []
 
+  /// The sequences that the server's scopes have when it answers a client that resumes a session, of those of which the
+  /// client gets everything and has not acknowledged everything. From servers only. Since version 2.
+  package var latest: [Place] = []
+
   /// The digests of the scopes that the server tells everything about; from servers only. Since version 2.
   package var checks: [Check] = []
 
@@ -47,6 +51,7 @@ extension Ping: MessageBody {
       sent: try fields.optionalNumber("sent"))
     if fields.has("seen") { seen = try fields.elements("seen", Place.init(json:)) }
     if fields.has("told") { told = try fields.elements("told", Place.init(json:)) }
+    if fields.has("latest") { latest = try fields.elements("latest", Place.init(json:)) }
     if fields.has("checks") { checks = try fields.elements("checks", Check.init(json:)) }
     if fields.has("differences") {
       differences = try fields.elements("differences", Difference.init(json:))
@@ -59,6 +64,7 @@ extension Ping: MessageBody {
     if let sent { sink.put("sent", sent) }
     if !seen.isEmpty { sink.put("seen", .array(seen.map(\.json))) }
     if !told.isEmpty { sink.put("told", .array(told.map(\.json))) }
+    if !latest.isEmpty { sink.put("latest", .array(latest.map(\.json))) }
     if !checks.isEmpty { sink.put("checks", .array(checks.map(\.json))) }
     if !differences.isEmpty { sink.put("differences", .array(differences.map(\.json))) }
   }
