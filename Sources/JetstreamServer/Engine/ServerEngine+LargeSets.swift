@@ -60,7 +60,8 @@ extension ServerEngine {
     let result = host.order.records.step {
       let result =
         switch outcome {
-        case .rejected(let error): ScopeOrder.Result(rejecting: set.sync, error)
+        case .rejected(let error):
+          host.order.reject(set.sync.fragments, unjudged: error, set.currentSubmitter)
         case .judged(let draft, let objections):
           apply(
             set.sync, as: set.text, by: set.currentSubmitter, to: host, judged: draft,

@@ -122,7 +122,7 @@ extension ServerEngine {
     }
     let result = host.order.records.step {
       let result =
-        error.map { ScopeOrder.Result(rejecting: sync, $0) }
+        error.map { host.order.reject(sync.fragments, unjudged: $0, submitter) }
         ?? apply(sync, as: text, by: submitter, to: host, judged: draft.take())
       keep(result, of: author, in: host)
       return result

@@ -93,18 +93,33 @@ extension ScopeOrder {
   private func restoreRejected(
     _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
   ) {
+    // Each property once, however many fragments write it: a collection takes as long to read as it is.
+    var names: [PropertyKey] = []
+    // The models that are in every value which the client has sent.
+    var own: [PropertyKey: Set<UUID>] = [:]
     for (at, fragment) in submission.fragments.enumerated()
     where fragment.kind == .change && submission.errors[at] != nil {
-      guard let model = content.model(fragment.uuid) else { continue }
-      for (key, mine) in fragment.properties {
-        guard let property = model.classSchema[wireName: key], property.isSynced else { continue }
-        let isStructure = property.isCollection || property.isReference
+      for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
-        guard isStructure || submitter.mayHaveMissed(name) else { continue }
-        let value = model.currentJSON(of: property)
-        correction.set(key, to: value, of: model)
-        correction.doubt(doubtfulModels(value, own: mine, before: nil, isMissed: false))
+        let models = FragmentValidator.uuids(in: value)
+        if own[name]?.formIntersection(models) == nil {
+          own[name] = Set(models)
+          names.append(name)
+        }
       }
+    }
+    for name in names {
+      guard let model = content.model(name.uuid),
+        let property = model.classSchema[wireName: name.name], property.isSynced
+      else { continue }
+      let isStructure = property.isCollection || property.isReference
+      guard isStructure || submitter.mayHaveMissed(name) else { continue }
+      let value = model.currentJSON(of: property)
+      correction.set(name.name, to: value, of: model)
+      correction.doubt(
+        FragmentValidator.uuids(in: value).compactMap { uuid in
+          own[name]!.contains(uuid) ? nil : content.model(uuid)
+        })
     }
   }
 

@@ -147,6 +147,16 @@ extension ScopeOrder {
     return result
   }
 
+  /// Rejects a change set for a reason that has nothing to do with what it changes, in place of judging it. Its
+  /// client is told all the same what to show now.
+  func reject(
+    _ fragments: [SyncFragment], unjudged error: WireError, _ submitter: Submitter
+  ) -> Result {
+    var result = Result(replies: fragments.map { _ in FragmentReply(error: error) })
+    if !submitter.usesOperations { correct(&result, rejecting: fragments, submitter) }
+    return result
+  }
+
   /// Rejects a change set for which there is no room.
   private func reject(
     _ draft: Draft, _ fragments: [SyncFragment], exceeding limit: ServerLimit, _ effort: Int,
