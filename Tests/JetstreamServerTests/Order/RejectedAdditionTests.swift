@@ -24,6 +24,35 @@ struct RejectedAdditionTests {
     #expect(world.server.restingTables["rejectedAdditions"] == 0)
   }
 
+  @Test("A reference to a model whose addition was refused for lack of room is rejected as well")
+  func refused() {
+    var configuration = ServerEngine.Configuration()
+    configuration.limits.modelsPerScope = 1
+    let world = InMemoryWorld(configuration: configuration, unknown: .keep)
+    let peer = RawPeer.joined(world, protocol: 2)
+    let ghost = UUID()
+    func refer(_ name: String) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas",
+        properties: [name: .string(ghost.wireText)])
+    }
+    let addition = SyncFragment(.add, uuid: ghost, className: "Ghost", properties: [:])
+    let replies = peer.submit([addition, refer("ghost")])
+    #expect(replies.map { $0.error?.type } == ["scope-full", "scope-full"])
+    // As a client sends it that has not got the reply.
+    let error = peer.submit([refer("spare")]).first?.error
+    #expect(error?.message.hasPrefix("No such ModelObject") == true)
+    #expect(world.scope.unknownValue(PropertyKey(uuid: world.canvas.uuid, name: "spare")) == nil)
+    // Once it has, it may refer to whatever it likes.
+    peer.acknowledge()
+    world.canvas.name = "next"
+    world.scope.flush()
+    world.exchange()
+    peer.acknowledge()
+    world.advance(by: .seconds(1))
+    #expect(world.server.restingTables["rejectedAdditions"] == 0)
+  }
+
   @Test("A scope in which nothing is accepted remembers rejected additions up to a limit")
   func bounded() {
     var tombstones = Tombstones()
