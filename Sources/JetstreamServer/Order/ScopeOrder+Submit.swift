@@ -152,6 +152,7 @@ extension ScopeOrder {
   func reject(
     _ fragments: [SyncFragment], unjudged error: WireError, _ submitter: Submitter
   ) -> Result {
+    if unknown == .keep { noteRejectedAdditions(among: fragments) }
     var result = Result(replies: fragments.map { _ in FragmentReply(error: error) })
     if !submitter.usesOperations { correct(&result, rejecting: fragments, submitter) }
     return result
@@ -205,6 +206,15 @@ extension ScopeOrder {
     for (uuid, at) in draft.additions
     where !draft.unknownModels.contains(uuid) && content.unknownModel(uuid) == nil {
       tombstones.note(addition: uuid, isRejected: isRejected(at), upTo: sequence + 1)
+    }
+  }
+
+  /// Notes that the additions of models that the scope does not have are rejected.
+  private func noteRejectedAdditions(among fragments: [SyncFragment]) {
+    for fragment in fragments where fragment.kind == .add {
+      let uuid = fragment.uuid
+      if content.sharedModel(uuid) != nil || content.unknownModel(uuid) != nil { continue }
+      tombstones.note(addition: uuid, isRejected: true, upTo: sequence + 1)
     }
   }
 
