@@ -20,8 +20,7 @@ extension ServerEngine {
     }
     if mostModels == nil, mostBytes == nil { return nil }
     let models = host.order.modelCount
-    // A model that has left comes back with a single insertion, with all models below it.
-    let mostArrivals = sync.fragments.count + host.order.tombstones.models.count
+    let mostArrivals = host.order.mostArrivals(by: sync.fragments)
     let mayBeTooMany = mostModels.map { models + mostArrivals > $0 } ?? false
     let isTooLarge =
       mostBytes.map { host.order.stream.estimatedBytes(of: models) + bytes > $0 } ?? false

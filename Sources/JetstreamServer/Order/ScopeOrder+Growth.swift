@@ -70,11 +70,14 @@ private struct GrowthComparison {
   private var unknownLists: [PropertyKey: Set<UUID>?] = [:]
   /// The models that come in, each counted once.
   private var arrived: Set<UUID> = []
+  /// The models without an object that the scope has.
+  private let kept: Set<UUID>
   private var arrivals = 0
   private var effort = 0
 
   init(of content: any HostedContent, memory: any ContentMemory) {
     (self.content, self.memory) = (content, memory)
+    kept = content.unknownModelUUIDs()
   }
 
   var growth: ScopeOrder.Growth {
@@ -94,7 +97,7 @@ private struct GrowthComparison {
   }
 
   private func has(_ uuid: UUID) -> Bool {
-    content.sharedModel(uuid) != nil || content.unknownModel(uuid) != nil
+    content.sharedModel(uuid) != nil || kept.contains(uuid)
   }
 
   mutating func add(_ fragment: SyncFragment) {
@@ -133,12 +136,7 @@ private struct GrowthComparison {
   // MARK: Models that come back
 
   private mutating func bringBack(by fragment: SyncFragment) {
-    for (_, value) in fragment.properties {
-      for uuid in FragmentValidator.uuids(in: value) { bringBack(uuid) }
-    }
-    for entry in fragment.operations {
-      for uuid in FragmentValidator.inserted(by: entry.operations) { bringBack(uuid) }
-    }
+    content.forEachModel(namedBy: fragment) { bringBack($0) }
   }
 
   /// Counts what a model that has left brings back beside the properties that its addition names: it keeps their values,
@@ -157,12 +155,18 @@ private struct GrowthComparison {
   private mutating func bringBack(_ uuid: UUID) {
     var open = [uuid]
     while let uuid = open.popLast() {
-      guard content.sharedModel(uuid) == nil, let model = memory.departed(uuid),
-        arrived.insert(uuid).inserted
-      else { continue }
-      arrivals += model.additionBytes
+      if has(uuid) || arrived.contains(uuid) { continue }
+      if let model = memory.departed(uuid) {
+        arrivals += model.additionBytes
+        content.forEachChild(of: model) { open.append($0) }
+      } else if let model = content.unknownModel(uuid) {
+        arrivals += model.roughSize
+        content.forEachModel(namedBy: model) { open.append($0) }
+      } else {
+        continue
+      }
+      arrived.insert(uuid)
       effort += 1
-      content.forEachChild(of: model) { open.append($0) }
     }
   }
 

@@ -3,14 +3,21 @@ import Jetstream
 
 /// The size of a scope, for the limits on it.
 extension ScopeOrder {
-  /// The number of models, with those of unknown classes and those that only local properties of the app hold.
-  /// Cost: O(1).
+  /// The number of models, with those that only unknown properties refer to and those that only local properties of
+  /// the app hold. Cost: O(1), and O(unknown values) once after some changes of these.
   var modelCount: Int {
     switch content {
     case let rows as RowsContent: rows.document.count
-    case let models as ModelContent: models.scope.count + models.scope.unknownModelCount
+    case let models as ModelContent: models.scope.count + models.scope.unknownModelUUIDs().count
     default: 0
     }
+  }
+
+  /// Returns the number of models that fragments can bring in at most: a model that has left comes back with a single
+  /// insertion or, if unknown content is kept, with any reference, with all models below it. Cost: O(1).
+  func mostArrivals(by fragments: [SyncFragment]) -> Int {
+    let kept = (content as? ModelContent)?.scope.unknownModelCount ?? 0
+    return fragments.count + tombstones.models.count + kept
   }
 
   /// Returns the number of models that fragments would bring in: those that they add, and those that have left and that
@@ -20,14 +27,17 @@ extension ScopeOrder {
   /// - Parameter effort: grows by the number of models that were looked at below those that the fragments name.
   func arrivals(by fragments: [SyncFragment], upTo most: Int, _ effort: inout Int) -> Int {
     let added = Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid))
-    var open = fragments.flatMap { fragment in
-      (fragment.kind == .add ? [fragment.uuid] : [])
-        + fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
-        + fragment.properties.flatMap { FragmentValidator.uuids(in: $0.value) }
+    let kept = content.unknownModelUUIDs()
+    var open: [UUID] = []
+    for fragment in fragments {
+      if fragment.kind == .add { open.append(fragment.uuid) }
+      content.forEachModel(namedBy: fragment) { open.append($0) }
     }
     var found: Set<UUID> = []
     while found.count <= most, let uuid = open.popLast() {
-      guard !found.contains(uuid), content.sharedModel(uuid) == nil else { continue }
+      guard !found.contains(uuid), !kept.contains(uuid), content.sharedModel(uuid) == nil else {
+        continue
+      }
       if let model = departed(uuid) {
         found.insert(uuid)
         content.forEachChild(of: model) {
@@ -36,8 +46,21 @@ extension ScopeOrder {
         }
       } else if added.contains(uuid) {
         found.insert(uuid)
+      } else if let model = content.unknownModel(uuid) {
+        found.insert(uuid)
+        content.forEachModel(namedBy: model) {
+          open.append($0)
+          effort += 1
+        }
       }
     }
     return found.count
+  }
+}
+
+extension HostedContent {
+  /// Calls `body` with each model that a fragment names, as the class of its model reads it.
+  func forEachModel(namedBy fragment: SyncFragment, _ body: (UUID) -> Void) {
+    fragment.forEachModel(as: sharedModel(fragment.uuid)?.classSchema ?? schema(of: fragment), body)
   }
 }
