@@ -366,6 +366,8 @@ final class WorldClient {
   var sent: [[UInt8]] = []
   /// Every message that came.
   var heard: [Message] = []
+  /// True if what has come is acknowledged after a number of bytes, too.
+  var countsBytes = false
   /// How many bytes the largest frame that came had.
   var largestFrame = 0
   /// The models of each repair.
@@ -425,7 +427,7 @@ extension WorldClient: WorldPeer {
     largestFrame = max(largestFrame, frame.count)
     let messages = InMemoryWorld.decode(frame, limits: .trusted)
     for case .success(let message) in (try? messages.get()) ?? [] { heard.append(message) }
-    engine.received(link.number, messages, now: world.now)
+    engine.received(link.number, messages, size: countsBytes ? frame.count : 0, now: world.now)
     #expect(engine.checkInvariants() == [])
   }
 
