@@ -6,7 +6,8 @@ extension Server {
     /// The time after which a session is ended and forgotten if its client has sent nothing.
     public var sessionExpiry: Duration = .seconds(600)
     /// The number of bytes that may wait for a client's acknowledgement. A session that exceeds it is ended. One
-    /// message that is larger than this by itself may always wait, and does not count.
+    /// message that is larger than this by itself may always wait, and does not count. Less than 4 MiB counts as 4 MiB:
+    /// clients acknowledge what they have received after 1 MiB, and otherwise every ten seconds.
     public var keptBytes = 64 << 20
     /// The size of the largest message that the server reads, in bytes. At most 64 KiB are read before a connection has
     /// a session.
@@ -67,7 +68,8 @@ extension Server {
       result.expiry = sessionExpiry
       result.procedureTime = procedureTime
       result.handshakeTimeout = handshakeTimeout
-      result.keptLimit = .init(bytes: keptBytes)
+      // Half of it may be on its way before the client acknowledges anything.
+      result.keptLimit = .init(bytes: max(keptBytes, 4 << 20))
       result.rememberedClients = rememberedClients
       result.absentDecisionBytes = limits.absentDecisionBytes
       result.rules = rules
