@@ -16,6 +16,8 @@ final class UnknownStore {
   private var pruneAt = 1024
   /// The kept models that count; nil if they were not looked for since these, or what refers to them, have changed.
   private var found: Set<UUID>?
+  /// The number of models whose unknown values were read to find the kept models that count, for tests.
+  private(set) var readCount = 0
 
   /// Notes that unknown values of a model in the tree have changed, or that it has come in with some.
   ///
@@ -56,6 +58,7 @@ final class UnknownStore {
     if fragments.isEmpty { return [] }
     if let found { return found }
     let live = reachable(from: carriers.values.map { $0.unknown?.properties ?? JSONObject() })
+    readCount += carriers.count + live.count
     found = live
     return live
   }
