@@ -87,7 +87,7 @@ extension FragmentWriter {
       model.ensureRecord().unknown = UnknownValues(className: kept.className)
       store.standIns[kept.className] = schema
     }
-    store.fragments[uuid] = nil
+    store.take(uuid)
     materialised.append(uuid)
     open.append((kept, position))
   }

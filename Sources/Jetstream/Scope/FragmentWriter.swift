@@ -72,7 +72,7 @@ struct FragmentWriter {
       } else {
         var kept = fragment
         kept.properties.dropNullEntries(of: nil)
-        scope.ensureUnknown().fragments[fragment.uuid] = kept
+        scope.ensureUnknown().keep(kept)
         report.kept.append(
           (position, .unknownClass(className: fragment.className, model: fragment.uuid)))
       }

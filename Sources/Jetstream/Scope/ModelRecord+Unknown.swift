@@ -24,19 +24,17 @@ extension ModelRecord {
     if values.isEmpty { return }
     let extras = ensureObservers().ensureExtras()
     if extras.unknown == nil { extras.unknown = UnknownValues() }
-    var changed = values.members.map(\.value)
-    for member in values.members {
-      if let old = extras.unknown!.properties[member.key] { changed.append(old) }
-    }
+    let old = values.members.compactMap { extras.unknown!.properties[$0.key] }
     extras.unknown!.set(values)
-    tree?.scope?.ensureUnknown().carry(self, changing: changed)
+    tree?.scope?.ensureUnknown().carry(self, from: old, to: values.members.map(\.value))
   }
 
   /// Drops the values of the properties that the model's class does not know and that `state` does not name.
   func keepUnknown(onlyIn state: JSONObject) {
     guard let extras = observers?.extras, extras.unknown != nil else { return }
+    let old = extras.unknown!.values
     extras.unknown!.keep(onlyIn: state)
-    tree?.scope?.ensureUnknown().carry(self)
+    tree?.scope?.ensureUnknown().carry(self, from: old, to: extras.unknown!.values)
   }
 
   /// Returns the last shared value of every synced property: as of the last change set and of what other replicas

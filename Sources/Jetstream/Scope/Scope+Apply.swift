@@ -104,7 +104,7 @@ extension Scope {
     keepingMadeModels: Bool = false, alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
     renameRoot(to: rootUUID)
-    unknown?.fragments = [:]
+    unknown?.removeAll()
     schedule.beginApplying()
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true

@@ -8,59 +8,110 @@ import Foundation
 /// kept value for one.
 final class UnknownStore {
   /// The kept models as additions with all their values. None of them is in the tree.
-  var fragments: [UUID: SyncFragment] = [:] { didSet { found = nil } }
+  private(set) var fragments: [UUID: SyncFragment] = [:]
   /// The models in the tree with unknown properties.
   private var carriers: [ObjectIdentifier: ModelRecord] = [:]
   /// The schemas of the objects that stand in for models of unknown classes, by the name of the unknown class.
   var standIns: [String: ModelSchema] = [:]
   private var pruneAt = 1024
-  /// The kept models that count; nil if they were not looked for since these, or what refers to them, have changed.
+  /// The kept models that count; nil if they are to be looked for. What is kept, and what refers to it, changes all
+  /// the time: the set follows as far as that takes no look at other models.
   private var found: Set<UUID>?
+  /// The UUIDs in the values of all carriers, and of the kept models that count, with some that are in none any more.
+  /// A model that is kept from now on does not count unless its UUID is one of these. Of no use without ``found``.
+  private var named: Set<UUID> = []
+  /// The number of ``named`` above which the models are looked for again.
+  private var mostNamed = 1024
   /// The number of models whose unknown values were read to find the kept models that count, for tests.
   private(set) var readCount = 0
 
   /// Notes that unknown values of a model in the tree have changed, or that it has come in with some.
   ///
-  /// - Parameter values: the values before and after; nil for all that the model has.
-  func carry(_ record: ModelRecord, changing values: [JSONValue]? = nil) {
+  /// - Parameters:
+  ///   - old: the values that it has no longer.
+  ///   - new: the values that it has now, at least those that it did not have before.
+  func carry(_ record: ModelRecord, from old: [JSONValue], to new: [JSONValue]) {
     carriers[ObjectIdentifier(record)] = record
-    guard let values else {
-      found = nil
-      return
-    }
-    // A value that names no kept model changes nothing: adding it to them later does.
-    for value in values {
-      value.forEachUUID { if fragments[$0] != nil { found = nil } }
-    }
+    noteChange(from: old, to: new)
   }
 
   /// Notes that a model leaves the tree.
   func drop(_ record: ModelRecord) {
-    if carriers.removeValue(forKey: ObjectIdentifier(record)) != nil { found = nil }
+    guard carriers.removeValue(forKey: ObjectIdentifier(record)) != nil else { return }
+    noteChange(from: record.unknown?.values ?? [], to: [])
   }
 
   /// Takes out a kept model that becomes an object; returns nil if there is none.
+  @discardableResult
   func take(_ uuid: UUID) -> SyncFragment? {
-    guard let kept = fragments[uuid] else { return nil }
-    fragments[uuid] = nil
+    guard let kept = fragments.removeValue(forKey: uuid) else { return nil }
+    if found?.remove(uuid) != nil { noteChange(from: kept.values, to: []) }
     return kept
   }
 
   /// Keeps the last shared state of a model, without the object.
   func keep(_ record: ModelRecord) {
-    fragments[record.uuid] = SyncFragment(
-      .add, uuid: record.uuid, className: record.wireClassName,
-      properties: record.confirmedProperties())
+    keep(
+      SyncFragment(
+        .add, uuid: record.uuid, className: record.wireClassName,
+        properties: record.confirmedProperties()))
   }
 
-  /// Returns the UUIDs of the kept models that count. Cost: O(unknown values), once until a change of them.
+  /// Keeps a model as an addition with all its values.
+  func keep(_ model: SyncFragment) {
+    let old = fragments.updateValue(model, forKey: model.uuid)
+    if let old, found?.contains(model.uuid) == true {
+      noteChange(from: old.values, to: model.values)
+    } else if named.contains(model.uuid) {
+      found = nil
+    }
+  }
+
+  /// Drops all that is kept.
+  func removeAll() { (fragments, found) = ([:], nil) }
+
+  /// Notes that values of a model in the tree, or of a kept model that counts, have changed. Cost: O(values), and
+  /// O(kept models that count from now on).
+  private func noteChange(from old: [JSONValue], to new: [JSONValue]) {
+    if found == nil { return }
+    var come: Set<UUID> = []
+    for value in new { value.forEachUUID { come.insert($0) } }
+    var mayLose = false
+    for value in old {
+      value.forEachUUID { if !come.contains($0), found!.contains($0) { mayLose = true } }
+    }
+    // Others may refer to what is lost as well. The names that are in no value any more are dropped now and then.
+    if mayLose || named.count > mostNamed {
+      found = nil
+    } else {
+      follow(Array(come))
+    }
+  }
+
+  /// Notes that there are references to models, and to all to which these refer if they are kept.
+  private func follow(_ uuids: [UUID]) {
+    var open = uuids
+    while let uuid = open.popLast() {
+      named.insert(uuid)
+      guard let kept = fragments[uuid], found!.insert(uuid).inserted else { continue }
+      for value in kept.values { value.forEachUUID { open.append($0) } }
+    }
+  }
+
+  /// Returns the UUIDs of the kept models that count. Cost: O(unknown values), once until a value no longer refers to
+  /// one of them, or one comes in to which a value may refer already.
   func live() -> Set<UUID> {
     if fragments.isEmpty { return [] }
     if let found { return found }
-    let live = reachable(from: carriers.values.map { $0.unknown?.properties ?? JSONObject() })
-    readCount += carriers.count + live.count
-    found = live
-    return live
+    (found, named) = ([], [])
+    for record in carriers.values {
+      for value in record.unknown?.values ?? [] {
+        value.forEachUUID { if !named.contains($0) { follow([$0]) } }
+      }
+    }
+    mostNamed = max(1024, named.count * 2)
+    readCount += carriers.count + found!.count
+    return found!
   }
 
   /// Returns the kept models that `values` refer to, directly or through other kept models.
@@ -93,8 +144,7 @@ final class UnknownStore {
   /// - Parameter schema: the schema of the model; nil if its class is not known.
   func update(by fragment: SyncFragment, as schema: ModelSchema?, resetsMissing: Bool) {
     guard let kept = fragments[fragment.uuid] else { return }
-    fragments[fragment.uuid] = kept.updated(
-      by: fragment, as: schema, resetsMissing: resetsMissing)
+    keep(kept.updated(by: fragment, as: schema, resetsMissing: resetsMissing))
   }
 
   /// Drops the kept models that no longer count, once their number has doubled. Until then, new references can
@@ -114,7 +164,7 @@ extension Scope {
     unknown = made
     // The models that have left would have been kept if the store had existed then.
     for (uuid, known) in interval.departed.states where self.tree.record(of: uuid) == nil {
-      made.fragments[uuid] = known
+      made.keep(known)
     }
     for model in interval.departed.models {
       if let record = model.record, hasLeft(record), self.tree.record(of: record.uuid) == nil {
@@ -135,7 +185,7 @@ extension Scope {
         record.keepUnknown(values)
       }
     }
-    if record.unknown != nil { ensureUnknown().carry(record) }
+    if let values = record.unknown?.values { ensureUnknown().carry(record, from: [], to: values) }
   }
 
   /// Called when a model leaves the scope. Keeps its last shared state, since an unknown property may still refer
@@ -144,4 +194,13 @@ extension Scope {
     store.drop(record)
     if !record.isNew { store.keep(record) }
   }
+}
+
+extension SyncFragment {
+  fileprivate var values: [JSONValue] { properties.map(\.value) }
+}
+
+extension UnknownValues {
+  /// The values of the unknown properties, in any order.
+  var values: [JSONValue] { properties.map(\.value) }
 }
