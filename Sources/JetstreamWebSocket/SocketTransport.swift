@@ -184,7 +184,7 @@ final class SocketTransport: Sendable {
   ///
   /// - Parameters:
   ///   - limit: the number of bytes that may wait to be written, these included; see ``OutboundRoom``.
-  ///   - isLast: true if nothing may go out behind the frame, whoever gives it to the transport.
+  ///   - isLast: true if nothing may go out behind the frame, from any thread.
   @discardableResult
   func enqueue(
     _ frame: EncodedFrame, upTo limit: Int = .max, isLast: Bool = false
