@@ -218,7 +218,7 @@ struct SpreadScopeTests {
 
   @Test("A fetch that comes to a loop after its scope has gone from there is to be made again")
   func late() async throws {
-    let server = makeServer()
+    let server = makeServer(loops: 1)
     server.host("A", schema: ScopeSchema(of: Canvas.self))
     let connection = try await open(server)
     try connection.send(Message.encodeFrame([fetch(1)], asArray: true))
