@@ -71,7 +71,8 @@ final class OrderTwin {
     }
     let plain = draft == nil ? plainDraft(of: sync, submitter) : nil
     let own = order.submit(sync, by: submitter, judged: draft)
-    if let plain, let item = own.item {
+    // Rules of the app may have rejected a part of it.
+    if let plain, let item = own.item, own.replies.allSatisfy({ $0.error == nil }) {
       let told = order.broadcast(of: plain.effective)
       compare("told as it is", text(item.fragments), text(told))
     }
