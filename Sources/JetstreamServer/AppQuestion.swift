@@ -38,12 +38,6 @@ final class AppQuestion<Answer> {
     return task
   }
 
-  /// Traps, where assertions are checked, unless the caller is on the actor of the question: an answer that is taken on one
-  /// thread while another one begins to wait for it would be missed.
-  private func assertIsHome() {
-    home?.value?.assertIsolated("A question to the app is used on the actor on which it began.")
-  }
-
   private func ask() async {
     do {
       take(.success(try await body()))
@@ -62,7 +56,6 @@ final class AppQuestion<Answer> {
   }
 
   private func take(_ answer: Result<Answer, any Error>) {
-    assertIsHome()
     if self.answer != nil { return }
     self.answer = answer
     waiting?.resume()
@@ -72,7 +65,8 @@ final class AppQuestion<Answer> {
 
   /// Returns once the question has ended. It is called once.
   func wait() async {
-    assertIsHome()
+    // An answer that is taken on one thread while another one begins to wait for it would be missed.
+    home?.value?.assertIsolated("The app's answer is waited for where its question began.")
     if answer != nil { return }
     await withCheckedContinuation { waiting = $0 }
   }

@@ -7,7 +7,7 @@ extension Server {
     public var sessionExpiry: Duration = .seconds(600)
     /// The number of bytes that may wait for a client's acknowledgement. A session that exceeds it is ended. One
     /// message that is larger than this by itself may always wait, and does not count. Less than 4 MiB counts as 4 MiB:
-    /// clients acknowledge what they have received after 1 MiB, and otherwise every ten seconds.
+    /// clients of version 2 acknowledge what they have received after 1 MiB, and otherwise every ten seconds.
     public var keptBytes = 64 << 20
     /// The size of the largest message that the server reads, in bytes. At most 64 KiB are read before a connection has
     /// a session.

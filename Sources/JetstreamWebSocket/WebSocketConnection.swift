@@ -179,8 +179,8 @@ public final class WebSocketConnection: WebSocketChannel {
   /// Sends a text which other connections of the server are sent as well: at once, if this is the connection's loop, and
   /// otherwise as ``send(_:)`` does.
   ///
-  /// It is given to the transport without a look at the state of the connection, of which many are sent the same one after
-  /// the other: the transport takes nothing behind a close frame.
+  /// It is given to the transport without a look at the state of the connection, since many are sent the same text one after
+  /// the other: the transport takes nothing behind a close frame. Also throws ``WebSocketError/closed`` on a broken socket.
   package func send(_ text: ServerText) throws(WebSocketError) {
     switch transport.write(text.frame, upTo: configuration.maximumOutboundBytes) {
     case .taken: return

@@ -35,8 +35,8 @@ extension WebSocketError: CustomStringConvertible {
 
 extension WebSocketError {
   /// True if the same attempt to connect can never succeed: the address cannot be used, a header cannot be sent, the
-  /// server does not speak WebSocket, or it refuses the request itself with 400, 401, 403, 404 or 426. A plain web
-  /// server and a redirect answer with 2xx, 3xx, 405, 410 or 501; with `Retry-After` these may change.
+  /// server does not speak WebSocket, it refuses the request itself with 400, 401, 403, 404 or 426, or it answers as a
+  /// plain web server or a redirect does, with 2xx, 3xx, 405, 410 or 501 and no `Retry-After`.
   public var isPermanent: Bool {
     switch self {
     case .invalidURL, .secureTransportUnavailable, .invalidHeader, .handshakeInvalid,

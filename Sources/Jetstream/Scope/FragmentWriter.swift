@@ -163,7 +163,10 @@ struct FragmentWriter {
     let isComing = fragment.kind == .add && outside.contains(fragment.uuid)
     guard resetsMissing || isComing else { return }
     // Unlike other properties, a dictionary has no value that says that it is empty.
-    for property in schema.childProperties where property.kind == .dictionary && property.isSynced {
+    for property in schema.childProperties
+    where property.kind == .dictionary && property.isSynced
+      && !(resetsMissing && keepsMadeModels && property.makesModels)
+    {
       reset(property, of: model, to: fragment.properties)
     }
     guard resetsMissing else { return }

@@ -207,7 +207,6 @@ extension Scope {
       }
       withExtendedLifetime(gone) {}
     }
-    unknown?.pruneIfDue()
     interval.entered.clear()
     if heldBack.isEmpty { interval.changed.clear() } else { interval.changed = heldBack }
     if fragments.isEmpty { return nil }

@@ -37,7 +37,7 @@ extension Scope {
   /// The number of models without an object that are kept, whether or not something refers to them. Cost: O(1).
   package var unknownModelCount: Int { unknown?.fragments.count ?? 0 }
 
-  /// Returns the UUIDs of ``unknownModels``. Cost: O(unknown values), once until a change of them.
+  /// Returns the UUIDs of ``unknownModels``. Cost: O(unknown values), once until one of them may count no longer.
   package func unknownModelUUIDs() -> Set<UUID> { unknown?.live() ?? [] }
 
   /// Returns the models without an object that a value refers to, directly or through others.

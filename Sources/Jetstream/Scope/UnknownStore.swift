@@ -15,7 +15,7 @@ final class UnknownStore {
   var standIns: [String: ModelSchema] = [:]
   private var pruneAt = 1024
   /// The kept models that count; nil if they are to be looked for. What is kept, and what refers to it, changes all
-  /// the time: the set follows as far as that takes no look at other models.
+  /// the time: the set is updated in place where that needs no other model.
   private var found: Set<UUID>?
   /// The UUIDs in the values of all carriers, and of the kept models that count, with some that are in none any more.
   /// A model that is kept from now on does not count unless its UUID is one of these. Of no use without ``found``.
@@ -88,7 +88,7 @@ final class UnknownStore {
     }
   }
 
-  /// Notes that there are references to models, and to all to which these refer if they are kept.
+  /// Counts the kept models among `uuids`, and those that they refer to.
   private func follow(_ uuids: [UUID]) {
     var open = uuids
     while let uuid = open.popLast() {

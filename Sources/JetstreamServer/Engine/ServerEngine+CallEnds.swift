@@ -73,7 +73,11 @@ extension ServerEngine {
     let replies = fragments.indices.map { FragmentReply(error: $0 == 0 ? error : nil) }
     var result = ScopeOrder.Result(
       replies: call.request.rejections ?? ScopeOrder.rejectingAll(replies))
-    if call.sync.arguments != nil { result.outcome = .failure(error, thrown: thrown) }
+    if call.sync.arguments != nil {
+      result.outcome = .failure(error, thrown: thrown)
+    } else {
+      host.order.noteRejectedAdditions(among: fragments, error)
+    }
     if !call.submitter.usesOperations {
       host.order.correct(&result, rejecting: fragments, call.currentSubmitter)
     }

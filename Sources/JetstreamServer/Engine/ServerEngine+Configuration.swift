@@ -42,8 +42,8 @@ extension ServerEngine {
     /// The amount of change sets that each scope keeps in its stream, for clients that were away or are slow. One that has
     /// missed more gets the full state, and so does one for which the full state is less.
     package var streamLimit = ScopeStream.Extent(sets: 4096, bytes: 16 << 20)
-    /// The size of a slice: of a change set with more than twice as many fragments, operations and elements, about this many
-    /// are looked at in each turn.
+    /// The size of a slice: of a change set with more than twice as many fragments, operations, elements and entries, about
+    /// this many are looked at in each turn.
     package var sliceSize = 1_000
     /// The highest protocol version that the server speaks.
     package var highestVersion = 2

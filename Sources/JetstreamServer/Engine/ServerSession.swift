@@ -7,7 +7,8 @@ import JetstreamWebSocket
 /// A session outlives its connections; see ``SessionLink``.
 final class ServerSession {
   // In front: what is looked at for each change set that the session is told. It is mostly not in a cache by then. No
-  // access to these is open while other code runs: they are values whose methods know nothing else.
+  // access to these is open while code runs that uses them: they are values, and the closures that their methods are
+  // given read nothing of the session.
   /// The connection, and what goes out on it.
   @exclusivity(unchecked) var link: SessionLink
   /// The change sets of its scopes' streams that the client was sent and has not acknowledged.

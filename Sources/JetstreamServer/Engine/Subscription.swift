@@ -32,7 +32,7 @@ final class Subscription {
   // In front: what is looked at for each change set of the scope. It is mostly not in a cache by then.
   /// The session that has fetched the scope. It owns its subscriptions.
   unowned let session: ServerSession
-  // No access to this is open while other code runs: it is read and changed in single steps.
+  // No access to this is open while code runs that uses it: the closures that change it read the scope's stream.
   /// The session's place in the scope's stream.
   @exclusivity(unchecked) private var cursor: StreamCursor
   let host: ScopeHost

@@ -152,9 +152,12 @@ extension ScopeOrder {
   func reject(
     _ fragments: [SyncFragment], unjudged error: WireError, _ submitter: Submitter
   ) -> Result {
-    if unknown == .keep { noteRejectedAdditions(among: fragments) }
+    noteRejectedAdditions(among: fragments, error)
     var result = Result(replies: fragments.map { _ in FragmentReply(error: error) })
-    if !submitter.usesOperations { correct(&result, rejecting: fragments, submitter) }
+    if !submitter.usesOperations {
+      correct(&result, rejecting: fragments, submitter)
+      result.effort = Self.effort(of: result.correction)
+    }
     return result
   }
 
@@ -209,8 +212,19 @@ extension ScopeOrder {
     }
   }
 
-  /// Notes that the additions of models that the scope does not have are rejected.
-  private func noteRejectedAdditions(among fragments: [SyncFragment]) {
+  /// Returns the number of models that a correction names.
+  private static func effort(of correction: [SyncFragment]) -> Int {
+    correction.reduce(0) { sum, fragment in
+      fragment.properties.members.reduce(sum + 1) { sum, member in
+        if case .array(let elements) = member.value { sum + elements.count } else { sum }
+      }
+    }
+  }
+
+  /// Notes that the additions of models that the scope does not have are rejected with an error. A client that may not write
+  /// adds nothing later, either, and would have the references of others rejected.
+  func noteRejectedAdditions(among fragments: [SyncFragment], _ error: WireError) {
+    if unknown != .keep || error == .readOnly { return }
     for fragment in fragments where fragment.kind == .add {
       let uuid = fragment.uuid
       if content.sharedModel(uuid) != nil || content.unknownModel(uuid) != nil { continue }

@@ -53,6 +53,24 @@ struct RejectedAdditionTests {
     #expect(world.server.restingTables["rejectedAdditions"] == 0)
   }
 
+  @Test("A client that may only read cannot have the references of others rejected")
+  func readOnly() {
+    let world = InMemoryWorld(unknown: .keep)
+    world.access = { session, _ in
+      .decided(.success(session.number == 1 ? .readOnly : .readWrite))
+    }
+    let (reader, writer) = (
+      RawPeer.joined(world, protocol: 2), RawPeer.joined(world, protocol: 2)
+    )
+    let user = UUID()
+    let ghost = SyncFragment(.add, uuid: user, className: "Ghost", properties: [:])
+    #expect(reader.submit([ghost]).map { $0.error } == [.readOnly])
+    let reference = SyncFragment(
+      .change, uuid: world.canvas.uuid, className: "Canvas",
+      properties: ["assignee": .string(user.wireText)])
+    #expect(writer.submit([reference]).map { $0.error } == [nil])
+  }
+
   @Test("A scope in which nothing is accepted remembers rejected additions up to a limit")
   func bounded() {
     var tombstones = Tombstones()

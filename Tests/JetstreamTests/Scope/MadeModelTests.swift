@@ -78,11 +78,12 @@ struct MadeModelTests {
   func neverReceived() throws {
     let folio = Folio()
     let scope = manualScope(folio)
-    let (cover, pages) = (folio.cover, folio.pages)
+    let (cover, pages, notes) = (folio.cover, folio.pages, folio.notes)
     folio.title = "mine"
     scope.flush()
     try scope.setToDefaults()
     #expect(folio.title == "" && folio.cover === cover && folio.pages == pages)
+    #expect(folio.notes["first"] === notes["first"] && notes["first"] != nil)
     #expect(cover != nil && scope.changeSets {}.isEmpty)
   }
 
@@ -112,6 +113,7 @@ private final class Folio: ModelObject {
   @Property var inner: Folio?
   @Property var cover: Page? = Page()
   @Property var pages: ModelArray<Page> = [Page()]
+  @Property var notes: ModelDictionary<String, Page> = ["first": Page()]
   @Property(.local) var draft: Page? = Page()
 }
 

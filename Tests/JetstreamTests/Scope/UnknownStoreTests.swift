@@ -71,18 +71,6 @@ struct UnknownStoreTests {
     #expect(scope.unknownModels.first { $0.uuid == book }?.properties == ["title": "a"])
   }
 
-  @Test("What the app removes is forgotten in the end, also if it is alone")
-  func removedModels() {
-    apply(fragment(.change, shelf.uuid, "Bookcase", ["color": "red"]))
-    for _ in 0..<5_000 {
-      shelf.books.append(Book())
-      scope.flush()
-      shelf.books.removeAll()
-      scope.flush()
-    }
-    #expect(scope.unknownModelCount <= 2_048)
-  }
-
   @Test("The dictionary of an entry is found by bytes")
   func combiningKey() {
     let key = "members/\u{301}x"
