@@ -171,8 +171,6 @@ extension ServerEngine {
 }
 
 extension WireError {
-  static let readOnly = WireError(
-    message: "You may read this scope, but not change it", type: "read-only")
   static let rightsUnknown = notNow(
     "The scope has to be fetched once more, in channel 0", retryAfter: .zero)
   static let tooManyCalls = notNow(
