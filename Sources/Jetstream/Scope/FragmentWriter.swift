@@ -7,7 +7,7 @@ struct FragmentWriter {
   var isLocal = false
   /// True if properties that a fragment does not name return to their defaults.
   var resetsMissing = false
-  /// True if references and collections that a fragment does not name keep the models that an initializer has made.
+  /// True if properties that a fragment does not name keep the models that an initializer has made.
   var keepsMadeModels = false
   var report = ApplyReport()
   /// Models that fragments add, until they are part of the tree.

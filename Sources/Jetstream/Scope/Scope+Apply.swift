@@ -83,8 +83,8 @@ extension Scope {
       state: fragments, count: fragments.count, rootUUID: rootUUID, alsoKnown: { _ in nil })
   }
 
-  /// Replaces the content of the scope by a root with default values. References and collections for which its
-  /// initializer makes models stay as they are. Does nothing without a root.
+  /// Replaces the content of the scope by a root with default values. Properties for which its initializer makes models
+  /// stay as they are. Does nothing without a root.
   ///
   /// - Throws: as ``applyFullState(_:rootUUID:)`` does.
   func setToDefaults() throws(ScopeError) {
