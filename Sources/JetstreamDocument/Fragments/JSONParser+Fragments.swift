@@ -34,6 +34,7 @@ extension JSONParser {
     let start = position
     if let fragment = try plainFragment(depth: depth + 1) { return .success(fragment) }
     position = start
+    isCanonical = false
     return try fragmentOfValue(depth: depth)
   }
 
@@ -51,6 +52,7 @@ extension JSONParser {
 
   /// Reads a fragment with the four required fields and perhaps operations, bases or known, in any order and with
   /// no other fields, which is the form that peers write. Nil for all others, with the position somewhere in them.
+  /// Only values in the order in which they are written count as canonical: operations may be written in other forms.
   ///
   /// It throws the error that reading the value would throw: everything before that position is valid.
   @inline(__always)
@@ -76,23 +78,29 @@ extension JSONParser {
           return nil
         }
       } else if uuid == nil, take(#""uuid""#) {
+        if kind == nil || className != nil { isCanonical = false }
         guard takeColon(), let value = takeUUID() else { return nil }
         uuid = value
       } else if className == nil, take(#""clsName""#) {
+        if uuid == nil || properties != nil { isCanonical = false }
         guard takeColon(), next == UInt8(ascii: "\"") else { return nil }
         className = try key().string
       } else if properties == nil, take(#""properties""#) {
+        if className == nil { isCanonical = false }
         guard takeColon(), next == UInt8(ascii: "{") else { return nil }
         properties = try object(depth: depth + 1)
       } else if operations == nil, take(#""operations""#) {
+        isCanonical = false
         guard takeColon(), next == UInt8(ascii: "{") else { return nil }
         let read = try object(depth: depth + 1)
         guard let known = try? PropertyOperations(json: .object(read)) else { return nil }
         operations = known
       } else if bases == nil, known == nil, take(#""bases""#) {
+        isCanonical = false
         guard takeColon(), next == UInt8(ascii: "{") else { return nil }
         bases = try object(depth: depth + 1)
       } else if bases == nil, known == nil, take(#""known""#) {
+        isCanonical = false
         guard takeColon(), next == UInt8(ascii: "{") else { return nil }
         known = try object(depth: depth + 1)
       } else {
@@ -114,10 +122,9 @@ extension JSONParser {
   @inline(__always)
   package mutating func take(_ text: StaticString) -> Bool {
     let length = text.utf8CodeUnitCount
-    guard bytes.count - position >= length else { return false }
-    for offset in 0..<length where bytes[position + offset] != text.utf8Start[offset] {
-      return false
-    }
+    guard bytes.count - position >= length, let start = bytes.baseAddress,
+      memcmp(start + position, text.utf8Start, length) == 0
+    else { return false }
     position += length
     return true
   }
@@ -156,6 +163,7 @@ extension JSONParser {
     let text = UnsafeRawBufferPointer(
       UnsafeBufferPointer(rebasing: bytes[position + 1..<position + 37]))
     guard let uuid = UUID(wireBytes: text) else { return nil }
+    if UUID.hasCapitals(text) { isCanonical = false }
     position += 38
     return uuid
   }

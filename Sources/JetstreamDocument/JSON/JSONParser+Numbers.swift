@@ -12,7 +12,11 @@ extension JSONParser {
       throw failure(.invalidNumber)
     }
     let mark = next
-    guard mark == UInt8(ascii: ".") || mark | 0x20 == UInt8(ascii: "e") else {
+    let isWhole = mark != UInt8(ascii: ".") && mark | 0x20 != UInt8(ascii: "e")
+    if !isWhole || decimal.digits > 18 || (isNegative && decimal.magnitude == 0) {
+      isCanonical = false
+    }
+    if isWhole {
       return try whole(decimal, isNegative: isNegative, from: start)
     }
     if mark == UInt8(ascii: ".") {

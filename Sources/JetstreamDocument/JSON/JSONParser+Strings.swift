@@ -26,6 +26,7 @@ extension JSONParser {
 
   /// Goes on with a string that has an escape, or an error, at the position.
   private mutating func escapedString(from start: Int) throws(JSONError) -> String {
+    isCanonical = false
     var content = Array(bytes[start..<position])
     while true {
       switch next {

@@ -9,6 +9,10 @@ package struct JSONParser: ~Copyable {
   /// The number of bytes read so far.
   package var position = 0
 
+  /// True as long as the bytes were read as a writer of this package writes what they say: without white space, escapes that
+  /// need not be, numbers in other forms, and capitals in UUIDs. What stands there can be passed on as it is then.
+  package var isCanonical = true
+
   /// The strings of keys and names.
   var keys = JSONKeys()
 
@@ -71,6 +75,13 @@ package struct JSONParser: ~Copyable {
     self.maxDepth = maxDepth
   }
 
+  /// Passes bytes that were read to a closure.
+  package func bytes<Result>(
+    in range: Range<Int>, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+  ) -> Result {
+    body(UnsafeBufferPointer(rebasing: bytes[range]))
+  }
+
   /// The byte at the position, or zero at the end.
   package var next: UInt8 {
     @inline(__always) get { position < bytes.count ? bytes[position] : 0 }
@@ -85,7 +96,9 @@ package struct JSONParser: ~Copyable {
   package mutating func skipWhiteSpace() {
     while position < bytes.count, bytes[position] <= 0x20 {
       switch bytes[position] {
-      case 0x20, 0x0A, 0x0D, 0x09: position += 1
+      case 0x20, 0x0A, 0x0D, 0x09:
+        position += 1
+        isCanonical = false
       default: return
       }
     }

@@ -46,6 +46,17 @@ package enum JSONScan {
     return UInt32(truncatingIfNeeded: words | words >> 16)
   }
 
+  /// The eight hexadecimal digits in lower case of four bytes, in the same order as in ``hexBytes(_:)``.
+  @inline(__always)
+  static func hexDigits(_ bytes: UInt32) -> UInt64 {
+    var nibbles = UInt64(bytes)
+    nibbles = (nibbles | nibbles << 16) & 0x0000_FFFF_0000_FFFF
+    nibbles = (nibbles | nibbles << 8) & 0x00FF_00FF_00FF_00FF
+    nibbles = (nibbles >> 4 | nibbles << 8) & (ones &* 0x0F)
+    let isLetter = (nibbles &+ ones &* 6) >> 4 & ones
+    return nibbles &+ ones &* 0x30 &+ isLetter &* 0x27
+  }
+
   /// The value of a hexadecimal digit of either case, or nil for any other byte.
   @inline(__always)
   package static func hexValue(_ byte: UInt8) -> UInt8? {

@@ -32,6 +32,17 @@ extension UUID {
     self.init(uuid: unsafeBitCast(bytes, to: uuid_t.self))
   }
 
+  /// Returns true if the UTF-8 of a UUID has digits in upper case.
+  @inline(__always)
+  static func hasCapitals(_ text: UnsafeRawBufferPointer) -> Bool {
+    // Of digits, dashes and letters, only capitals have the one bit and not the other.
+    func marks(_ offset: Int) -> UInt64 {
+      let word = text.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      return word & ~(word << 1)
+    }
+    return (marks(0) | marks(8) | marks(16) | marks(24) | marks(28)) & 0x4040_4040_4040_4040 != 0
+  }
+
   /// The UUID in lower case, as it goes over the wire.
   package var wireText: String {
     String(unsafeUninitializedCapacity: 36) { characters in
@@ -50,21 +61,27 @@ extension UUID {
 
   private func write(to characters: UnsafeMutableBufferPointer<UInt8>) {
     withUnsafeBytes(of: uuid) { bytes in
-      var position = 0
-      for offset in 0..<16 {
-        if Self.isDashBefore(offset) {
-          characters[position] = UInt8(ascii: "-")
-          position += 1
-        }
-        characters[position] = JSONScan.hexDigit(bytes[offset] >> 4)
-        characters[position + 1] = JSONScan.hexDigit(bytes[offset] & 15)
-        position += 2
+      let text = UnsafeMutableRawBufferPointer(characters)
+      func digits(_ offset: Int) -> UInt64 {
+        let word = bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+        return JSONScan.hexDigits(UInt32(littleEndian: word))
       }
+      func eight(_ digits: UInt64, at place: Int) {
+        text.storeBytes(of: digits.littleEndian, toByteOffset: place, as: UInt64.self)
+      }
+      func four(_ digits: UInt64, at place: Int) {
+        let word = UInt32(truncatingIfNeeded: digits)
+        text.storeBytes(of: word.littleEndian, toByteOffset: place, as: UInt32.self)
+      }
+      let (second, third) = (digits(4), digits(8))
+      eight(digits(0), at: 0)
+      four(second, at: 9)
+      four(second >> 32, at: 14)
+      four(third, at: 19)
+      four(third >> 32, at: 24)
+      eight(digits(12), at: 28)
+      let dash = UInt8(ascii: "-")
+      (characters[8], characters[13], characters[18], characters[23]) = (dash, dash, dash, dash)
     }
-  }
-
-  @inline(__always)
-  private static func isDashBefore(_ offset: Int) -> Bool {
-    offset == 4 || offset == 6 || offset == 8 || offset == 10
   }
 }

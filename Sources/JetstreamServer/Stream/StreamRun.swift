@@ -5,11 +5,12 @@ import Jetstream
 final class StreamRun {
   private let scopeIndex: Int
   private let frameBytes: Int
-  private(set) var items: [StreamItem] = []
+  // No access to these is open while other code runs: writing a message reads nothing but its change set.
+  @exclusivity(unchecked) private(set) var items: [StreamItem] = []
   /// The messages of the first ``items``, with commas between them, as far as they were needed.
-  private var text: [UInt8] = []
+  @exclusivity(unchecked) private var text: [UInt8] = []
   /// For each of these messages, its end in the text.
-  private var ends: [Int] = []
+  @exclusivity(unchecked) private var ends: [Int] = []
 
   /// - Parameters:
   ///   - scopeIndex: the number by which sessions of version 2 name the scope.
@@ -46,8 +47,20 @@ final class StreamRun {
   private func encode(upTo end: Int) {
     while ends.count < end {
       if !ends.isEmpty { text.append(UInt8(ascii: ",")) }
-      items[ends.count].message(scopeIndex: scopeIndex).write(to: &text)
-      ends.append(text.count)
+      // Many short messages are written at once.
+      let (start, first) = (text.count, ends.count)
+      let rest = items[first..<end]
+      let count = max(1, rest.prefix { $0.text?.isShort == true }.count)
+      text.append(size: 256 + 256 * count) { output in
+        for item in rest.prefix(count) {
+          if output.count > 0 { output.append(",") }
+          ScopeSync.write(
+            telling: item.fragments, as: item.text, at: item.sequence, by: item.origin,
+            inScope: scopeIndex, to: &output)
+          if count > 1 { ends.append(start + output.count) }
+        }
+      }
+      if count == 1 { ends.append(text.count) }
     }
   }
 
@@ -75,9 +88,9 @@ extension StreamItem {
   ///
   /// - Parameter number: the number that the receiver has given the change set, if it is its own.
   func message(scopeIndex: Int, asOwn number: Int? = nil) -> Message {
-    var message = ScopeSync(scopeIndex: scopeIndex, fragments: fragments)
-    (message.sequence, message.number, message.origin) = (sequence, number, origin)
-    message.text = text
-    return .scopeSync(message)
+    .scopeSync(
+      ScopeSync(
+        scopeIndex: scopeIndex, fragments: fragments, text: text, number: number,
+        sequence: sequence, origin: origin))
   }
 }

@@ -212,6 +212,6 @@ struct FrameTests {
       ("[]", true), (" \r\n\t[", true), ("{}", false), ("", false), ("null", false),
     ])
   func arrayFrames(text: String, isArray: Bool) {
-    #expect(Message.isArrayFrame(text.utf8) == isArray)
+    #expect(Message.isArrayFrame(Array(text.utf8)) == isArray)
   }
 }

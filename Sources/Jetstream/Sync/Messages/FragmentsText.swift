@@ -8,7 +8,7 @@ package struct FragmentsText: Sendable, Hashable {
   package let checksum: UInt32?
 
   /// True if one more copy costs next to nothing.
-  var isShort: Bool { bytes.count < 4096 }
+  package var isShort: Bool { bytes.count < 4096 }
 
   package init(_ fragments: [SyncFragment]) {
     var output = JSONOutput()
@@ -22,6 +22,8 @@ package struct FragmentsText: Sendable, Hashable {
     var checksum: UInt32 = 0
     var output = JSONOutput()
     output.append("[")
+    // They are read where they stand: each copy would be retained field by field.
+    let fragments = fragments.span
     for place in fragments.indices {
       if place > 0 { output.append(",") }
       let start = output.count
@@ -32,6 +34,13 @@ package struct FragmentsText: Sendable, Hashable {
     output.append("]")
     bytes = Array(output.bytes)
     self.checksum = checksum
+  }
+
+  /// Takes the text of one fragment, in brackets, as it was written in this way, and calculates the checksum.
+  init(ofOne text: UnsafeBufferPointer<UInt8>) {
+    bytes = Array(text)
+    checksum = LogChecksum.extend(
+      0, by: UnsafeBufferPointer(rebasing: text[1..<text.count - 1]))
   }
 
   /// Returns the checksum of the change set that has these fragments, and the arguments of a call behind them.

@@ -21,10 +21,11 @@ extension Message {
 
   /// Returns true if a frame holds an array rather than a bare object, judging by the first byte that is not white
   /// space. The first message of a connection has to be bare.
-  @inlinable
-  package static func isArrayFrame(_ bytes: some Collection<UInt8>) -> Bool {
-    let first = bytes.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
-    return first == UInt8(ascii: "[")
+  package static func isArrayFrame(_ bytes: [UInt8]) -> Bool {
+    for byte in bytes where byte != 0x20 && byte != 0x0A && byte != 0x0D && byte != 0x09 {
+      return byte == UInt8(ascii: "[")
+    }
+    return false
   }
 
   /// Encodes one frame. Servers always send arrays; old servers expect a client's messages to be bare.

@@ -19,45 +19,66 @@ extension JSONParser {
     _ index: Int, depth: Int
   ) throws(JSONError) -> ScopeSync? {
     guard take(#","scopeIndex":"#), let scopeIndex = takeNumber(), take(#","fragments":"#),
-      next == UInt8(ascii: "["), case .success(let fragments) = try fragments(depth: depth)
+      next == UInt8(ascii: "[")
     else { return nil }
-    var sync = ScopeSync(index: index, scopeIndex: scopeIndex, fragments: fragments)
-    if take(#","atomic":true"#) { sync.atomic = true }
+    let start = position
+    isCanonical = true
+    guard case .success(let fragments) = try fragments(depth: depth) else { return nil }
+    let written = start..<position
+    let isWritten = isCanonical && fragments.count == 1
+    let isAtomic = take(#","atomic":true"#)
+    var number: Int?
     if take(#","number":"#) {
-      guard let number = takeNumber() else { return nil }
-      sync.number = number
+      guard let value = takeNumber() else { return nil }
+      number = value
     }
+    var sequence: Int?
     if take(#","sequence":"#) {
-      guard let sequence = takeNumber() else { return nil }
-      sync.sequence = sequence
+      guard let value = takeNumber() else { return nil }
+      sequence = value
     }
+    var decided: Int?
     if take(#","decided":"#) {
-      guard let decided = takeNumber() else { return nil }
-      sync.decided = decided
+      guard let value = takeNumber() else { return nil }
+      decided = value
     }
+    guard let origin = try plainOrigin(), take("}") else { return nil }
+    // A server that passes a client's change set on writes it again in the same bytes.
+    let text =
+      isWritten && number != nil && sequence == nil
+      ? bytes(in: written) { FragmentsText(ofOne: $0) } : nil
+    return ScopeSync(
+      index: index, scopeIndex: scopeIndex, fragments: fragments, text: text,
+      atomic: isAtomic ? true : nil, number: number, sequence: sequence, decided: decided,
+      origin: origin)
+  }
+
+  private mutating func plainOrigin() throws(JSONError) -> ChangeOrigin? {
+    var origin = ChangeOrigin()
+    if next == UInt8(ascii: "}") { return origin }
     if take(#","author":"#) {
       guard let author = try plainText(upTo: ChangeOrigin.longestAuthor) else { return nil }
-      sync.origin.author = author
+      origin.author = author
     }
     if take(#","message":"#) {
       guard let message = try plainText(upTo: ChangeOrigin.longestMessage) else { return nil }
-      sync.origin.message = message
+      origin.message = message
     }
     if take(#","date":"#) {
       guard case UInt8(ascii: "0")...UInt8(ascii: "9") = next,
-        let seconds = Double._decode(try number())
+        let seconds = Double._decode(try self.number())
       else { return nil }
-      sync.origin.date = Date(timeIntervalSince1970: seconds)
+      origin.date = Date(timeIntervalSince1970: seconds)
     }
     if take(#","madeBy":"#) {
       guard let client = takeUUID() else { return nil }
-      sync.origin.client = client
+      origin.client = client
     }
     if take(#","seen":"#) {
       guard let seen = takeNumber() else { return nil }
-      sync.origin.seen = seen
+      origin.seen = seen
     }
-    return take("}") ? sync : nil
+    return origin
   }
 
   private mutating func plainText(upTo limit: Int) throws(JSONError) -> String? {

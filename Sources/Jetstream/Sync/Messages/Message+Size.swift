@@ -10,7 +10,7 @@ extension Message {
         + (body.arguments?.roughSize ?? 0)
         + (body.text?.bytes.count ?? body.fragments.roughSize)
     case .scopeSyncReply(let body):
-      64 + (body.outcome?.roughSize ?? 0) + body.fragmentReplies.reduce(0) { $0 + $1.roughSize }
+      64 + (body.outcome?.roughSize ?? 0) + body.fragmentReplies.roughSize
     case .sessionCreate(let body): 64 + body.params.roughSize
     case .scopeFetch(let body): 64 + body.name.utf8.count + body.params.roughSize
     case .scopeFetchReply(let body):
@@ -20,6 +20,23 @@ extension Message {
       128 + 48 * (body.seen.count + body.told.count + body.latest.count)
         + 96 * body.checks.count + 4224 * body.differences.count
     }
+  }
+}
+
+extension [FragmentReply] {
+  /// The approximate number of bytes that the replies take on the wire.
+  fileprivate var roughSize: Int {
+    var size = 0
+    let replies = span
+    for at in replies.indices { size += replies[at].roughSize }
+    return size
+  }
+
+  /// True if each fragment was accepted as it is.
+  package var areAllPlain: Bool {
+    let replies = span
+    for at in replies.indices where !replies[at].isPlain { return false }
+    return true
   }
 }
 
@@ -34,7 +51,7 @@ extension FragmentReply {
 extension ScopeStanding.Decision {
   /// The approximate number of bytes that the decision takes on the wire.
   fileprivate var roughWireSize: Int {
-    48 + (outcome?.roughSize ?? 0) + fragmentReplies.reduce(0) { $0 + $1.roughSize }
+    48 + (outcome?.roughSize ?? 0) + fragmentReplies.roughSize
   }
 }
 
@@ -53,27 +70,19 @@ extension CallOutcome {
 }
 
 extension [SyncFragment] {
-  /// The approximate number of bytes that the fragments take on the wire. They are read where they stand: each copy would be
-  /// retained field by field.
+  /// The approximate number of bytes that the fragments take on the wire.
   package var roughSize: Int {
     var size = 0
-    for at in indices {
-      size += SyncFragment.roughSize(
-        self[at].className, self[at].properties, self[at].operations, self[at].bases)
-    }
+    // They are read where they stand: each copy would be retained field by field.
+    let fragments = span
+    for at in fragments.indices { size += fragments[at].roughSize }
     return size
   }
 }
 
 extension SyncFragment {
   /// The approximate number of bytes that the fragment takes on the wire.
-  package var roughSize: Int { Self.roughSize(className, properties, operations, bases) }
-
-  @inline(__always)
-  fileprivate static func roughSize(
-    _ className: String, _ properties: JSONObject, _ operations: PropertyOperations,
-    _ bases: JSONObject
-  ) -> Int {
+  package var roughSize: Int {
     96 + className.utf8.count + properties.roughSize + operations.roughSize
       + (bases.isEmpty ? 0 : 10 + bases.roughSize)
   }
@@ -82,9 +91,10 @@ extension SyncFragment {
 extension PropertyOperations {
   fileprivate var roughSize: Int {
     var size = 0
-    for entry in self {
-      size += 4 + entry.key.utf8.count
-      for operation in entry.operations { size += operation.roughSize }
+    let entries = entries.span
+    for at in entries.indices {
+      size += 4 + entries[at].key.utf8.count
+      for operation in entries[at].operations { size += operation.roughSize }
     }
     return size
   }
@@ -116,7 +126,10 @@ extension JSONValue {
 extension JSONObject {
   fileprivate var roughSize: Int {
     var size = 2
-    for member in members { size += 4 + member.key.utf8.count + member.value.roughSize }
+    let members = members.span
+    for at in members.indices {
+      size += 4 + members[at].key.utf8.count + members[at].value.roughSize
+    }
     return size
   }
 }

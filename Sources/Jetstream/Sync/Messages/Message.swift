@@ -4,25 +4,25 @@
 /// All other messages are numbered from 1, per session and direction, and kept until the peer has acknowledged them.
 ///
 /// Boxed, since a message is copied more often than it is made: into what is kept, and into what is to be sent.
-package indirect enum Message: Sendable, Hashable {
+package enum Message: Sendable, Hashable {
   /// A client asks for a new session.
-  case sessionCreate(SessionCreate)
+  indirect case sessionCreate(SessionCreate)
   /// The server grants or denies the session.
-  case sessionCreateReply(SessionCreateReply)
+  indirect case sessionCreateReply(SessionCreateReply)
   /// A client asks for a scope.
-  case scopeFetch(ScopeFetch)
+  indirect case scopeFetch(ScopeFetch)
   /// The server grants or denies the scope.
-  case scopeFetchReply(ScopeFetchReply)
+  indirect case scopeFetchReply(ScopeFetchReply)
   /// The server sends the full state of a scope, or a part of it.
-  case scopeState(ScopeState)
+  indirect case scopeState(ScopeState)
   /// Either side sends changes of a scope.
   case scopeSync(ScopeSync)
   /// The server answers a client's change set.
-  case scopeSyncReply(ScopeSyncReply)
+  indirect case scopeSyncReply(ScopeSyncReply)
   /// Either side ends the syncing of a scope. Since version 2.
-  case scopeLeave(ScopeLeave)
+  indirect case scopeLeave(ScopeLeave)
   /// Either side acknowledges, keeps the connection alive, or asks for lost messages.
-  case ping(Ping)
+  indirect case ping(Ping)
 
   /// The values of the field `type`, one for each kind of message.
   static let types: Set<String> = [
