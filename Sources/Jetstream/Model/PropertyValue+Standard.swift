@@ -114,9 +114,7 @@ extension String: PropertyValue {
   }
   /// Returns true if the UTF-8 bytes are equal. Two encodings of one character are different
   /// values; otherwise replicas could keep different bytes.
-  @inlinable public static func _isSame(_ a: String, _ b: String) -> Bool {
-    a == b && a.utf8.elementsEqual(b.utf8)
-  }
+  public static func _isSame(_ a: String, _ b: String) -> Bool { a.hasBytes(of: b) }
 }
 
 extension UUID: PropertyValue {

@@ -66,6 +66,11 @@ extension Property: StoredProperty {
   }
 
   // A property stores nothing but its value, so both have the same address.
+  // Code for any type looks up metadata at each call. Most values are of one of a few types.
+  @_specialize(where Value == String)
+  @_specialize(where Value == Int)
+  @_specialize(where Value == Double)
+  @_specialize(where Value == Bool)
   static func json(at address: UnsafeRawPointer) -> JSONValue { Value._json(at: address) }
 
   static func model(at address: UnsafeRawPointer) -> ModelObject? {
@@ -80,6 +85,10 @@ extension Property: StoredProperty {
     Value.heldTable(pointer(address).pointee.value) ?? ModelTable()
   }
 
+  @_specialize(where Value == String)
+  @_specialize(where Value == Int)
+  @_specialize(where Value == Double)
+  @_specialize(where Value == Bool)
   static func accepts(_ json: JSONValue) -> Bool { Value._decode(json) != nil }
 
   static func _problem(with json: JSONValue) -> String? { Value._problem(with: json) }
@@ -91,6 +100,10 @@ extension Property: StoredProperty {
 
   static func normalized(_ json: JSONValue) -> JSONValue? { Value._decode(json)?._jsonValue }
 
+  @_specialize(where Value == String)
+  @_specialize(where Value == Int)
+  @_specialize(where Value == Double)
+  @_specialize(where Value == Bool)
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
     Value._isSame(json, at: address)
   }
@@ -143,6 +156,10 @@ extension Property: StoredProperty {
     }
   }
 
+  @_specialize(where Value == String)
+  @_specialize(where Value == Int)
+  @_specialize(where Value == Double)
+  @_specialize(where Value == Bool)
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
     guard let value = Value._decode(json) else { return false }
     assign(value: value, to: model, at: offset)
@@ -150,6 +167,7 @@ extension Property: StoredProperty {
   }
 
   /// Writes a plain value, and notifies observers.
+  @inline(__always)
   static func assign(value: Value, to model: ModelObject, at offset: Int) {
     guard let old = exchange(value, in: model, at: offset) else { return }
     model.record?.didWrite(at: offset, old: old, new: value)
@@ -180,6 +198,7 @@ extension Property: StoredProperty {
   }
 
   /// Stores `value` and returns the old one; nil if they are the same.
+  @inline(__always)
   private static func exchange(_ value: Value, in model: ModelObject, at offset: Int) -> Value? {
     let address = Unmanaged.passUnretained(model).toOpaque() + offset
     let storage = address.assumingMemoryBound(to: Property<Value>.self)

@@ -42,7 +42,9 @@ struct FragmentWriter {
   /// that they refer to: one fragment may take a model out before the next one puts it in again.
   mutating func prepare(_ fragments: [SyncFragment]) {
     defer {
-      for fragment in fragments { hold(fragment) }
+      // They are read where they stand: each copy would be retained field by field.
+      let all = fragments.span
+      for at in all.indices { hold(all[at]) }
       if scope.hasUnknownModels { materialise(for: fragments) }
     }
     for position in fragments.indices where fragments[position].kind == .add {
@@ -83,10 +85,9 @@ struct FragmentWriter {
   mutating func writeAll(_ fragments: [SyncFragment]) {
     prepare(fragments)
     if !isLocal { scope.interval.othersWrote = true }
-    for at in fragments.indices where fragments[at].kind == .add { write(fragments[at], at: at) }
-    for at in fragments.indices where fragments[at].kind == .change {
-      write(fragments[at], at: at)
-    }
+    let all = fragments.span
+    for at in all.indices where all[at].kind == .add { write(all[at], at: at) }
+    for at in all.indices where all[at].kind == .change { write(all[at], at: at) }
   }
 
   /// Makes a model that fragments add. It begins without the models that its initializer makes: other replicas do not
@@ -139,8 +140,9 @@ struct FragmentWriter {
     if fragment.kind == .add, model.wireClassName != fragment.className { return }
     var entries: [EntryWrite] = []
     var unknownProperties = JSONObject()
-    for member in fragment.properties.members {
-      let (key, value) = (member.key, member.value)
+    let members = fragment.properties.members.span
+    for at in members.indices {
+      let (key, value) = (members[at].key, members[at].value)
       guard let property = schema[wireName: key] else {
         unknownProperties.append(newKey: key, value)
         unknownValues.append(value)
@@ -159,7 +161,9 @@ struct FragmentWriter {
     }
     if !unknownProperties.isEmpty { model.ensureRecord().keepUnknown(unknownProperties) }
     if hasDictionaries { put(entries, of: model) }
-    for entry in fragment.operations { perform(entry, on: model, at: position) }
+    if !fragment.operations.isEmpty {
+      for entry in fragment.operations { perform(entry, on: model, at: position) }
+    }
     let isComing = fragment.kind == .add && outside.contains(fragment.uuid)
     guard resetsMissing || isComing else { return }
     // Unlike other properties, a dictionary has no value that says that it is empty.
@@ -211,14 +215,16 @@ struct FragmentWriter {
 
   private mutating func hold(_ fragment: SyncFragment) {
     hold(fragment.uuid)
-    for member in fragment.properties.members {
-      switch member.value {
+    let members = fragment.properties.members.span
+    for at in members.indices {
+      switch members[at].value {
       case .string(let text): hold(text)
       case .array(let elements):
         for case .string(let text) in elements { hold(text) }
       default: break
       }
     }
+    if fragment.operations.isEmpty { return }
     for entry in fragment.operations {
       for operation in entry.operations {
         if let uuid = operation.model { hold(uuid) }

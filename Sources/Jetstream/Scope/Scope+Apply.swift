@@ -44,6 +44,7 @@ extension Scope {
     _ fragments: [SyncFragment], resettingMissing: Bool = false, keepingOrphans: Bool = false,
     alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
+    if !resettingMissing, let report = applyPlainValues(fragments) { return report }
     schedule.beginApplying()
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = resettingMissing
@@ -141,10 +142,15 @@ extension Scope {
     } else {
       writer.report.releaseOrphans()
     }
+    return conclude(fragments, writer.report)
+  }
+
+  /// Tells errors, and those who follow the scope, of fragments that were applied.
+  func conclude(_ fragments: [SyncFragment], _ report: ApplyReport) -> ApplyReport {
     unknown?.pruneIfDue()
-    for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
+    for (_, error) in report.errors where onError.hasListeners { onError.fire(error) }
     tree.observers.forEach { $0.fragmentsApplied(fragments) }
-    return writer.report
+    return report
   }
 
   /// Ends one of the nested calls that apply changes of other replicas. The outermost one settles what was
