@@ -83,7 +83,7 @@ final class LargeSet: UndecidedSet {
       return nil
     }
     if draft.isRejected || draft.accepted.isEmpty {
-      var rejected = ScopeOrder.Draft(
+      let rejected = ScopeOrder.Draft(
         errors: draft.errors, additions: draft.additions, unknownModels: draft.unknownModels,
         replies: draft.replies)
       (rejected.isRejected, rejected.problems) = (draft.isRejected, draft.problems)

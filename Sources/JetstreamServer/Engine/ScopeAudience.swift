@@ -1,16 +1,17 @@
 /// The subscriptions of a scope, and those of them that are sent each change set, by session number.
 ///
 /// Hosts and subscriptions know each other; ``removeAll()`` ends that.
-struct ScopeAudience {
+final class ScopeAudience {
   /// The number by which sessions of version 2 name the scope: the same in all of them.
   let scopeIndex: Int
+  // No access to those that are marked is open while other code runs: nothing here calls any.
   /// All subscriptions.
-  private(set) var subscriptions: [Int: Subscription] = [:]
+  @exclusivity(unchecked) private(set) var subscriptions: [Int: Subscription] = [:]
   /// The subscriptions of version 2 that are sent each change set as soon as it is durable: those that want all change
   /// sets and were sent all earlier ones.
-  private(set) var listeners: [Int: Subscription] = [:]
+  @exclusivity(unchecked) private(set) var listeners: [Int: Subscription] = [:]
   /// The subscriptions of version 1 that have missed no change set since their session lost its connection.
-  private(set) var valueListeners: [Int: Subscription] = [:]
+  @exclusivity(unchecked) private(set) var valueListeners: [Int: Subscription] = [:]
   /// The number of subscriptions of version 1, whether or not they listen.
   private(set) var valueSessions = 0
 
@@ -19,7 +20,7 @@ struct ScopeAudience {
 
   /// The change sets that became durable in this turn, which the listeners of version 2 are told at its end; nil if there
   /// are none.
-  private(set) var news: StreamRun?
+  @exclusivity(unchecked) private(set) var news: StreamRun?
 
   /// The rates of the change sets that all sessions send together; nil if there is no limit.
   var rates: ScopeRates?
@@ -44,19 +45,19 @@ struct ScopeAudience {
       }
   }
 
-  mutating func add(_ subscription: Subscription) {
+  func add(_ subscription: Subscription) {
     subscriptions[subscription.session.number] = subscription
     if subscription.session.version == 1 { valueSessions += 1 }
   }
 
-  mutating func remove(_ subscription: Subscription) {
+  func remove(_ subscription: Subscription) {
     update(subscription, listens: false)
     subscriptions[subscription.session.number] = nil
     if subscription.session.version == 1 { valueSessions -= 1 }
   }
 
   /// Notes whether a subscription listens from now on.
-  mutating func update(_ subscription: Subscription, listens: Bool) {
+  func update(_ subscription: Subscription, listens: Bool) {
     let number = subscription.session.number
     if subscription.session.version == 1 {
       valueListeners[number] = listens ? subscription : nil
@@ -70,7 +71,7 @@ struct ScopeAudience {
   /// Adds a change set to the news. Its frames have about `frameBytes` at most.
   ///
   /// - Returns: true if it is the first.
-  mutating func announce(_ item: StreamItem, frameBytes: Int) -> Bool {
+  func announce(_ item: StreamItem, frameBytes: Int) -> Bool {
     let isFirst = news == nil
     let run = news ?? StreamRun(scopeIndex: scopeIndex, frameBytes: frameBytes)
     run.append(item)
@@ -79,12 +80,12 @@ struct ScopeAudience {
   }
 
   /// Removes and returns the news.
-  mutating func takeNews() -> StreamRun? {
+  func takeNews() -> StreamRun? {
     defer { news = nil }
     return news
   }
 
-  mutating func removeAll() { (subscriptions, listeners, valueListeners) = ([:], [:], [:]) }
+  func removeAll() { (subscriptions, listeners, valueListeners) = ([:], [:], [:]) }
 
   /// Describes what must not be the case, a line for each; empty if all is well.
   func checkInvariants() -> [String] {

@@ -9,17 +9,18 @@ import Jetstream
 final class ScopeHost: ScopeOrderObserver {
   let order: ScopeOrder
   /// The subscriptions, and those of them that are sent each change set.
-  var audience: ScopeAudience
+  let audience: ScopeAudience
   /// The full states that sessions are sent, and of which the log has snapshots.
   var states = ScopeStates()
   /// The change sets that have begun and are not decided.
   var undecided = UndecidedSets()
+  // No access to those that are marked is open while other code runs: each is read or written in a single step.
   /// The order of the same scope as rows, in simulations.
-  var twin: OrderTwin?
+  @exclusivity(unchecked) var twin: OrderTwin?
   /// True if the scope is hosted whether or not a session has fetched it.
   var isPinned = false
   /// True once the scope is not hosted any more.
-  private(set) var hasEnded = false
+  @exclusivity(unchecked) private(set) var hasEnded = false
 
   /// Hosts a scope.
   ///

@@ -71,7 +71,7 @@ extension ServerEngine {
     let fragments = call.sync.fragments
     // The error may be as long as what the client has sent, and is not repeated for each fragment.
     let replies = fragments.indices.map { FragmentReply(error: $0 == 0 ? error : nil) }
-    var result = ScopeOrder.Result(
+    let result = ScopeOrder.Result(
       replies: call.request.rejections ?? ScopeOrder.rejectingAll(replies))
     if call.sync.arguments != nil {
       result.outcome = .failure(error, thrown: thrown)
@@ -79,7 +79,7 @@ extension ServerEngine {
       host.order.noteRejectedAdditions(among: fragments, error)
     }
     if !call.submitter.usesOperations {
-      host.order.correct(&result, rejecting: fragments, call.currentSubmitter)
+      host.order.correct(result, rejecting: fragments, call.currentSubmitter)
     }
     turn {
       keepDecision(on: call, in: host, result)

@@ -98,7 +98,7 @@ extension ServerEngine {
     }
     try turn {
       let result = try host.order.records.step {
-        var result: ScopeOrder.Result
+        let result: ScopeOrder.Result
         var effort = 0
         defer { if let session = call.session { note(effort: effort, of: session) } }
         do {

@@ -57,15 +57,15 @@ extension ServerEngine {
     // From here on it is decided: an observer of the change set that ends its session ends nothing of it.
     host.undecided[set.sender] = nil
     set.drop()
+    var submitter = set.currentSubmitter
     let result = host.order.records.step {
       let result =
         switch outcome {
         case .rejected(let error):
-          host.order.reject(set.sync.fragments, unjudged: error, set.currentSubmitter)
+          host.order.reject(set.sync.fragments, unjudged: error, submitter)
         case .judged(let draft, let objections):
           apply(
-            set.sync, as: set.text, by: set.currentSubmitter, to: host, judged: draft,
-            found: objections)
+            set.sync, as: set.text, by: &submitter, to: host, judged: draft, found: objections)
         }
       let author = set.submitter.author.map { ($0.client, $0.number, set.checksum) }
       keep(result, of: author, in: host)
@@ -115,7 +115,7 @@ extension ServerEngine {
 
 extension ScopeOrder.Result {
   /// The result for a change set that is rejected as a whole.
-  init(rejecting sync: ScopeSync, _ error: WireError) {
+  convenience init(rejecting sync: ScopeSync, _ error: WireError) {
     self.init(replies: sync.fragments.map { _ in FragmentReply(error: error) })
   }
 }

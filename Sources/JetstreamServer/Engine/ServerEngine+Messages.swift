@@ -29,9 +29,9 @@ extension ServerEngine {
 
   /// Does, once per frame, what its messages have asked for; see ``SessionDemands``.
   func meetDemands(of session: ServerSession) {
-    let demands = session.demands
-    session.demands = SessionDemands()
+    let demands = session.takeDemands()
     let isResent = resendIfDue(session)
+    guard let demands else { return }
     if demands.asksAgain { askAgain(session, isResent: isResent) }
     for subscription in demands.states where subscription.isLive {
       tellState(to: session, of: subscription)

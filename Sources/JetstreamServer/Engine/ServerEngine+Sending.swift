@@ -66,7 +66,8 @@ extension ServerEngine {
       for part in run.parts(after: run.start, upTo: run.last) {
         perform(
           .send(
-            connections: connections, Outgoing.frame(of: [.news(part)], in: configuration.channel)))
+            connections: connections,
+            Outgoing.frame(of: [.news(part)], size: part.size, in: configuration.channel)))
       }
     }
   }
@@ -102,11 +103,12 @@ extension ServerEngine {
     for (at, entry) in outbox.enumerated() {
       let more = entry.roughSize
       if at > start, size + more > configuration.frameBytes {
-        frames.append(Outgoing.frame(of: outbox[start..<at], in: channel))
+        frames.append(Outgoing.frame(of: outbox[start..<at], size: size, in: channel))
         (start, size) = (at, 0)
       }
       size += more
     }
-    return frames + [Outgoing.frame(of: outbox[start...], in: channel)]
+    frames.append(Outgoing.frame(of: outbox[start...], size: size, in: channel))
+    return frames
   }
 }

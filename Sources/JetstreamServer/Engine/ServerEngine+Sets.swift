@@ -25,13 +25,15 @@ extension ServerEngine {
     guard let client = subscription.client, let number = sync.number, session.version > 1 else {
       return submit(arrival, to: subscription)
     }
-    if let known = sync.decided { host.order.clients.forgetDecisions(of: client, upTo: known) }
     let (text, checksum) = sync.checkedText()
     let told = sync.problem == nil ? checksum : nil
-    switch host.order.clients.verdict(of: client, on: number, checksum: told) {
+    let received = host.order.clients.receive(
+      from: client, number, checksum: told, knowing: sync.decided,
+      below: configuration.limits.unknownDecisionBytes)
+    switch received.verdict {
     case .forgotten where sync.isCall:
       // Its handler may have done something elsewhere: it is called at most once.
-      var result = ScopeOrder.Result(rejecting: sync, .outcomeForgotten)
+      let result = ScopeOrder.Result(rejecting: sync, .outcomeForgotten)
       if sync.arguments != nil { result.outcome = .failure(.outcomeForgotten, thrown: nil) }
       keep(result, of: (client, number, checksum), in: host)
       noteUnstored(session, host)
@@ -40,8 +42,7 @@ extension ServerEngine {
       if let reused = subscription.numbering?.reusedNumber {
         return rejectReuse(of: reused, by: sync, on: subscription)
       }
-      let most = configuration.limits.unknownDecisionBytes
-      guard host.order.clients.hasRoom(for: client, below: most) else {
+      guard received.hasRoom else {
         return endOverLimit(session, .unknownDecisionBytes)
       }
       submit(arrival, as: text, to: subscription, by: (client, number, checksum))
@@ -79,7 +80,7 @@ extension ServerEngine {
   private func reject(
     _ sync: ScopeSync, of session: ServerSession, on subscription: Subscription, _ error: WireError
   ) {
-    var result = ScopeOrder.Result(rejecting: sync, error)
+    let result = ScopeOrder.Result(rejecting: sync, error)
     if sync.arguments != nil { result.outcome = .failure(error, thrown: nil) }
     reply(to: sync, of: session, on: subscription, result)
   }
@@ -107,7 +108,7 @@ extension ServerEngine {
       guard subscription.isLive, !host.hasEnded else { return }
     }
     let error = objection(to: sync, as: text, from: session, in: host)
-    let submitter = submitter(of: arrival, to: subscription)
+    var submitter = submitter(of: arrival, to: subscription)
     // Those who were told of the server's own changes may have ended the session, or taken the scope away.
     guard subscription.isLive, !host.hasEnded else { return }
     if error == nil, sync.procedure == nil, judgesInSlices(sync) {
@@ -123,7 +124,7 @@ extension ServerEngine {
     let result = host.order.records.step {
       let result =
         error.map { host.order.reject(sync.fragments, unjudged: $0, submitter) }
-        ?? apply(sync, as: text, by: submitter, to: host, judged: draft.take())
+        ?? apply(sync, as: text, by: &submitter, to: host, judged: draft.take())
       keep(result, of: author, in: host)
       return result
     }
@@ -202,14 +203,14 @@ extension ServerEngine {
   /// Applies what is accepted of a change set. Its record is not made yet.
   ///
   /// - Parameters:
+  ///   - submitter: the session that has sent it; gets the date, and the room that there is now.
   ///   - draft: the draft of the change set, if it was judged already.
   ///   - objections: what slices have found before, if it was judged in slices.
   func apply(
-    _ sync: ScopeSync, as text: FragmentsText?, by submitter: ScopeOrder.Submitter,
+    _ sync: ScopeSync, as text: FragmentsText?, by submitter: inout ScopeOrder.Submitter,
     to host: ScopeHost, judged draft: consuming ScopeOrder.Draft?,
     found objections: [Int: WireError]? = nil
   ) -> ScopeOrder.Result {
-    var submitter = submitter
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     submitter.room = room(in: host)
     host.twin?.prepare(host.order)
@@ -232,16 +233,29 @@ extension ServerEngine {
       reply.effective = result.effective
       reply.outcome = result.outcome
     }
-    let limit = configuration.keptLimit.messages
     session.announce(result.correction, newcomers: [], of: subscription)
-    answerWhenStored(subscription, of: session) { [unowned self] in
-      session.answer(reply, after: sequence, of: subscription)
-      if subscription.later.count > limit {
-        return end(session, code: 4097, reason: "too much is not acknowledged")
-      }
-      if !result.correction.isEmpty {
-        session.tell(result.correction, upTo: sequence, newcomers: [], of: subscription)
-      }
+    if subscription.host.order.records.isCurrent {
+      guard subscription.isLive else { return }
+      answer(reply, after: sequence, of: subscription, correcting: result.correction)
+      return wait(for: session)
+    }
+    answerWhenStored(subscription, of: session) {
+      [unowned self, correction = result.correction] in
+      answer(reply, after: sequence, of: subscription, correcting: correction)
+    }
+  }
+
+  private func answer(
+    _ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription,
+    correcting correction: [SyncFragment]
+  ) {
+    let session = subscription.session
+    session.answer(reply, after: sequence, of: subscription)
+    if subscription.later.count > configuration.keptLimit.messages {
+      return end(session, code: 4097, reason: "too much is not acknowledged")
+    }
+    if !correction.isEmpty {
+      session.tell(correction, upTo: sequence, newcomers: [], of: subscription)
     }
   }
 
@@ -262,10 +276,11 @@ extension ScopeSync {
     let fragment = SyncFragment(
       .change, uuid: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), className: "",
       properties: [:])
-    self.init(index: index, scopeIndex: scopeIndex, fragments: [fragment])
-    (self.number, self.problem) = (number, problem)
+    self.init(
+      index: index, scopeIndex: scopeIndex, fragments: [fragment], text: nil, number: number,
+      problem: problem)
   }
 
   /// True if a client that numbers its change sets calls a procedure.
-  fileprivate var isCall: Bool { InitialContent.isCall(procedure) }
+  fileprivate var isCall: Bool { InitialContent.isCall(self.procedure) }
 }

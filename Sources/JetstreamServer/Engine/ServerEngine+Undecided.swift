@@ -162,14 +162,14 @@ extension ScopeSync {
   /// Returns the text of the fragments, and the checksum that tells the change set from another one with its number:
   /// that of its fragments, and of the arguments of a procedure behind them; 0 if the change set cannot be read.
   func checkedText() -> (text: FragmentsText, checksum: UInt32) {
-    if problem != nil { return (FragmentsText(checksumming: []), 0) }
-    var text = self.text ?? FragmentsText(checksumming: fragments)
-    if text.checksum == nil { text = FragmentsText(checksumming: fragments) }
-    return (text, text.checksum(with: arguments))
+    if self.problem != nil { return (FragmentsText(checksumming: []), 0) }
+    var text = self.text ?? FragmentsText(checksumming: self.fragments)
+    if text.checksum == nil { text = FragmentsText(checksumming: self.fragments) }
+    return (text, text.checksum(with: self.arguments))
   }
 
   /// Makes the text of the fragments that ``checkedText()`` returns, for a change set that has a number.
   mutating func writeText() {
-    if number != nil { text = FragmentsText(checksumming: fragments) }
+    if self.number != nil { self.text = FragmentsText(checksumming: self.fragments) }
   }
 }

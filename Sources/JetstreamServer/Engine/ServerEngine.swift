@@ -47,23 +47,24 @@ package final class ServerEngine {
   let configuration: Configuration
   let hooks: Hooks
   let perform: (Action) -> Void
-  var connections: [Int: Connection] = [:]
+  // No access to those that are marked is open while other code runs: each is read, put in or taken out in a single step.
+  @exclusivity(unchecked) var connections: [Int: Connection] = [:]
   var sessions: [String: ServerSession] = [:]
   var hosts: [ObjectIdentifier: ScopeHost] = [:]
-  var now: Duration = .zero
+  @exclusivity(unchecked) var now: Duration = .zero
   /// The numbers of the next session and of the next hosted scope.
   var next = (session: 1, scope: 0, question: 0)
   /// Sessions with something in their outbox.
-  var waiting: [ServerSession] = []
+  @exclusivity(unchecked) var waiting: [ServerSession] = []
   /// True while an input is handled, or what it leads to is sent. What observers of the app do meanwhile is sent behind
   /// that.
-  var isHandling = false
+  @exclusivity(unchecked) var isHandling = false
   /// The scopes with change sets that their sessions of version 2 are told at the end of this turn.
-  var hostsWithNews: [ScopeHost] = []
+  @exclusivity(unchecked) var hostsWithNews: [ScopeHost] = []
   /// The work that others interrupt.
   var work = Work()
   /// The actions that are performed behind all others of this turn.
-  var lastActions: [Action] = []
+  @exclusivity(unchecked) var lastActions: [Action] = []
   /// The scopes that are opened when sessions fetch them.
   var openScopes: OpenScopes
   /// The sessions, and the connections without one, that are counted by principals and addresses.

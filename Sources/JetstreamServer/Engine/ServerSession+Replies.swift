@@ -33,7 +33,7 @@ extension ServerSession {
 
   func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
     var reply = reply.omittingEffect(upTo: subscription.told)
-    reply.index = channel.nextIndex
+    reply.index = channel.highestSent + 1
     queue(.scopeSyncReply(reply))
     if let own = reply.sequence { subscription.tell(upTo: own) }
   }

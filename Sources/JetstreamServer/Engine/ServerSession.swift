@@ -15,18 +15,20 @@ final class ServerSession {
   @exclusivity(unchecked) var waiting = StreamAmount()
   @exclusivity(unchecked) var channel: ReliableChannel
   var info: SessionInfo
+  /// The number of the session on the server.
+  let number: Int
   /// The version of the protocol that the session speaks.
   let version: Int
   /// True if the client rebases: it keeps its pending changes in front of what it is sent. Known by its version.
   let rebases: Bool
-  /// The amounts that the client sends.
-  var traffic: ClientTraffic
+  /// The amounts that the client sends. Charging them calls a counter of limits, which reads nothing of the session.
+  @exclusivity(unchecked) var traffic: ClientTraffic
   /// The scopes that the session has fetched and not left.
-  var subscriptions = SubscriptionTable()
+  let subscriptions = SubscriptionTable()
   /// The highest index received when the client was last asked to send missing messages again.
   var askedAt: Int?
-  /// The work that the frame being handled asks for.
-  var demands = SessionDemands()
+  /// The work that the frame being handled asks for; nil if it asks for nothing.
+  @exclusivity(unchecked) private var frameDemands: SessionDemands?
   /// The scopes whose digest the client was sent and which it has not reported to differ since.
   var checked: Set<Int> = []
   /// Tracks what a client of version 1 has received.
@@ -42,6 +44,7 @@ final class ServerSession {
     limits: ServerLimits, connection: Int, expiresAt: Duration
   ) {
     self.info = info
+    number = info.number
     self.version = version
     rebases = version > 1 || SemanticVersion.names(SemanticVersion.rebase, in: info.version)
     // Old clients never fill a gap.
@@ -52,8 +55,18 @@ final class ServerSession {
     self.expiresAt = expiresAt
   }
 
-  /// The number of the session on the server.
-  var number: Int { info.number }
+  /// The work that the frame being handled asks for.
+  var demands: SessionDemands {
+    get { frameDemands ?? SessionDemands() }
+    set { frameDemands = newValue }
+  }
+
+  /// Removes and returns the work that the frame asks for; nil if it asks for nothing.
+  func takeDemands() -> SessionDemands? {
+    if case .none = frameDemands { return nil }
+    defer { frameDemands = nil }
+    return frameDemands
+  }
 
   /// Numbers a message, adds it to the outbox of this turn and returns its index.
   @discardableResult

@@ -8,8 +8,6 @@ enum Outgoing {
   /// The text of messages that have to come in one frame, with commas between them.
   case text([UInt8])
 
-  private var isMessage: Bool { if case .message = self { true } else { false } }
-
   /// The number of bytes on the wire, approximately.
   var roughSize: Int {
     switch self {
@@ -20,14 +18,14 @@ enum Outgoing {
   }
 
   /// Returns one frame with all messages of a part of an outbox that is not empty.
+  ///
+  /// - Parameter size: the size of the messages, approximately; nil to leave that open. One message, such as a part of a
+  ///   state, takes as long to measure as to write.
   static func frame(
-    of outbox: ArraySlice<Outgoing>, in channel: ServerEngine.Channel
+    of outbox: ArraySlice<Outgoing>, size: Int? = nil, in channel: ServerEngine.Channel
   ) -> [UInt8] {
     var frame: [UInt8] = []
-    // One message, such as a part of a state, takes as long to measure as to write.
-    if outbox.count > 1 || outbox.first?.isMessage == false {
-      frame.reserveCapacity(outbox.reduce(64) { $0 + $1.roughSize + 64 })
-    }
+    if let size { frame.reserveCapacity(64 + size + 64 * outbox.count) }
     frame += channel.frameStart
     for (position, entry) in outbox.enumerated() {
       if position > 0 { frame.append(UInt8(ascii: ",")) }

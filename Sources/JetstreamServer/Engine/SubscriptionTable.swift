@@ -1,14 +1,15 @@
 import Jetstream
 
 /// The scopes that a session has fetched and not left, by the indices under which its messages name them.
-struct SubscriptionTable {
-  private var subscriptions: [Int: Subscription] = [:]
+final class SubscriptionTable {
+  // No access to those that are marked is open while other code runs: each is read or written in a single step.
+  @exclusivity(unchecked) private var subscriptions: [Int: Subscription] = [:]
   /// The index of the next subscription: as many as the session has ever had.
   private(set) var nextIndex = 0
   /// A counter that decides which subscription is the first in ``takeTurn()``.
   private var turn = 0
   /// The fetches of version 1 that are not answered yet, in the order of the first one of each scope.
-  private(set) var openFetches: [OpenFetches] = []
+  @exclusivity(unchecked) private(set) var openFetches: [OpenFetches] = []
 
   /// The numbers of fetches that wait for their scope to be opened, by its name; see ``OpenScopes``.
   private var openings: [String: Int] = [:]
@@ -28,7 +29,7 @@ struct SubscriptionTable {
 
   /// The scopes that were taken from the session, by their numbers, until the client is known to know. What the client has sent
   /// to them before is dropped; it sends that again if it gets the scope again.
-  private var takenAway: [Int: TakenAway] = [:]
+  @exclusivity(unchecked) private var takenAway: [Int: TakenAway] = [:]
 
   /// The other channels in which the session has fetched scopes.
   private(set) var otherChannels: Set<Int> = []
@@ -40,9 +41,9 @@ struct SubscriptionTable {
   }
 
   /// Notes that the session fetches a scope in another channel. Returns false if it has done so before.
-  mutating func noteChannel(_ channel: Int) -> Bool { otherChannels.insert(channel).inserted }
+  func noteChannel(_ channel: Int) -> Bool { otherChannels.insert(channel).inserted }
 
-  mutating func forgetChannel(_ channel: Int) { otherChannels.remove(channel) }
+  func forgetChannel(_ channel: Int) { otherChannels.remove(channel) }
 
   /// Returns the number of scopes that the session has fetched, with those whose fetches are not answered yet, except for
   /// fetches of the name `name` that wait.
@@ -69,12 +70,12 @@ struct SubscriptionTable {
   subscript(host: ScopeHost) -> Subscription? { subscriptions.values.first { $0.host === host } }
 
   /// Adds a subscription: in version 1 with the index ``nextIndex``, in version 2 with the number of its scope.
-  mutating func add(_ subscription: Subscription) {
+  func add(_ subscription: Subscription) {
     subscriptions[subscription.index] = subscription
     nextIndex += 1
   }
 
-  mutating func remove(_ subscription: Subscription) {
+  func remove(_ subscription: Subscription) {
     subscriptions[subscription.index] = nil
     let host = subscription.host
     host.undecided[subscription.sender]?.left(
@@ -86,7 +87,7 @@ struct SubscriptionTable {
   /// Notes that a scope is taken from a session of version 2.
   ///
   /// - Parameter undecided: the number of the first of the client's change sets that had come and were not decided.
-  mutating func takeAway(
+  func takeAway(
     _ subscription: Subscription, toldWith message: Int, dropping undecided: Int? = nil
   ) {
     // It may be taken once more before the client knows of the first time.
@@ -99,7 +100,7 @@ struct SubscriptionTable {
   ///
   /// The client may have got the scope again by then, for a fetch that it had sent before it knew, too. Then the change sets
   /// behind a dropped one are dropped as well, until that one comes again: the client sends all of them in order.
-  mutating func drops(_ sync: ScopeSync) -> Bool {
+  func drops(_ sync: ScopeSync) -> Bool {
     if takenAway.isEmpty { return false }
     guard var state = takenAway[sync.scopeIndex] else { return false }
     defer { takenAway[sync.scopeIndex] = state }
@@ -114,7 +115,7 @@ struct SubscriptionTable {
   }
 
   /// Notes that the client has seen the messages up to an index, and has made what it sends from now on after that.
-  mutating func acknowledge(upTo message: Int) {
+  func acknowledge(upTo message: Int) {
     if takenAway.isEmpty { return }
     takenAway = takenAway.filter { $0.value.message > message }
   }
@@ -128,13 +129,13 @@ struct SubscriptionTable {
   func isOpening(_ name: String) -> Bool { openings[name] != nil }
 
   /// Notes that a fetch waits for its scope to be opened.
-  mutating func beginOpening(_ name: String) {
+  func beginOpening(_ name: String) {
     openings[name, default: 0] += 1
     openingCount += 1
   }
 
   /// Notes that a fetch that has waited for its scope to be opened is answered.
-  mutating func endOpening(_ name: String) {
+  func endOpening(_ name: String) {
     guard let count = openings[name] else { return }
     openings[name] = count > 1 ? count - 1 : nil
     openingCount -= 1
@@ -151,7 +152,7 @@ struct SubscriptionTable {
   }
 
   /// Adds a fetch that is answered later.
-  mutating func open(_ fetch: Int, of host: ScopeHost) {
+  func open(_ fetch: Int, of host: ScopeHost) {
     if let place = openFetches.firstIndex(where: { $0.host === host }) {
       openFetches[place].indices.append(fetch)
     } else {
@@ -161,19 +162,19 @@ struct SubscriptionTable {
   }
 
   /// Removes and returns the fetches of a scope that are not answered yet.
-  mutating func closeFetches(of host: ScopeHost) -> [Int] {
+  func closeFetches(of host: ScopeHost) -> [Int] {
     guard let place = openFetches.firstIndex(where: { $0.host === host }) else { return [] }
     host.audience.openFetches -= 1
     return openFetches.remove(at: place).indices
   }
 
   /// Drops all fetches that are not answered yet, for a session that ends.
-  mutating func closeAllFetches() {
+  func closeAllFetches() {
     for fetches in openFetches { _ = closeFetches(of: fetches.host) }
   }
 
   /// Returns the subscriptions in order, with each call beginning with a different one.
-  mutating func takeTurn() -> [Subscription] {
+  func takeTurn() -> [Subscription] {
     let all = inOrder
     turn += 1
     return all.indices.map { all[(turn + $0) % all.count] }

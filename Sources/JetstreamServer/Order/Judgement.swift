@@ -129,13 +129,13 @@ struct Judgement {
     }
     if !found!.isRejected {
       let part = budget.take(from: mergedCount, of: fragments)
-      order.merge(part, of: validator, into: &found!, by: submitter)
+      order.merge(part, of: validator, into: found!, by: submitter)
       mergedCount = part.upperBound
       guard mergedCount == fragments.count, !budget.isSpent else {
         self.validator = validator
         return false
       }
-      order.complete(&found!, from: validator, isAtomic: isAtomic, by: submitter)
+      order.complete(found!, from: validator, isAtomic: isAtomic, by: submitter)
     }
     isMerged = true
     // A cause has no cause of its own: what refers to a fragment that falls with the first one falls with it, too.

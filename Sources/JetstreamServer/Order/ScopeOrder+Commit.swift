@@ -58,7 +58,7 @@ extension ScopeOrder {
     var output = JSONValue.null
     var draft: Draft?
     var growth = Growth()
-    var result = Result(replies: Array(repeating: FragmentReply(), count: count))
+    let result = Result(replies: Array(repeating: FragmentReply(), count: count))
     try content.modify(set) { root in
       if let changes {
         let judged = judgedDraft(of: changes, isAtomic: true, by: submitter)
@@ -97,7 +97,7 @@ extension ScopeOrder {
       let submission = Submission(
         fragments: changes ?? [], effective: draft?.effective ?? [], errors: [:],
         before: draft?.before ?? [:])
-      correct(&result, submission, submitter)
+      correct(result, submission, submitter)
       return result
     }
     result.effective = result.item?.fragments ?? []

@@ -17,7 +17,7 @@ extension ScopeOrder {
 
   /// Computes the submitter's correction: values that differ from the submitted ones, and, if its client does not
   /// rebase, the values that it has to show in place of rejected or dropped ones.
-  func correct(_ result: inout Result, _ submission: Submission, _ submitter: Submitter) {
+  func correct(_ result: Result, _ submission: Submission, _ submitter: Submitter) {
     var correction = Correction(content)
     var own: [PropertyKey: JSONValue] = [:]
     for fragment in submission.fragments {

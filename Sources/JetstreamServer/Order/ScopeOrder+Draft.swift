@@ -3,8 +3,8 @@ import Jetstream
 
 /// Checking and merging of submissions, before anything is changed.
 extension ScopeOrder {
-  /// A submission that was checked, and merged with what its session has not seen.
-  struct Draft {
+  /// A submission that was checked, and merged with what its session has not seen. A class, like ``Result``.
+  final class Draft {
     /// The part of initial content that was judged; nil for other change sets.
     var initial: InitialContent?
     /// The errors of the fragments that are rejected, by their positions.
@@ -31,11 +31,19 @@ extension ScopeOrder {
     var problems: [String] = []
     /// The effort of judging it; see ``Result/effort``.
     var effort = 0
+
+    init(
+      errors: [Int: WireError], additions: [UUID: Int], unknownModels: Set<UUID>,
+      replies: [FragmentReply]
+    ) {
+      (self.errors, self.additions) = (errors, additions)
+      (self.unknownModels, self.replies) = (unknownModels, replies)
+    }
   }
 
   /// Begins the draft of a submission that was checked.
   func beginDraft(from check: FragmentValidator, isAtomic: Bool) -> Draft {
-    var draft = Draft(
+    let draft = Draft(
       errors: check.errors, additions: check.additions, unknownModels: check.unknownModels,
       replies: check.replies)
     draft.isRejected = isAtomic && !check.errors.isEmpty
@@ -48,7 +56,7 @@ extension ScopeOrder {
   ///
   /// Whole collections are merged with the changes that the session has not seen; all other values are applied unchanged.
   func merge(
-    _ part: Range<Int>, of check: FragmentValidator, into draft: inout Draft,
+    _ part: Range<Int>, of check: FragmentValidator, into draft: Draft,
     by submitter: Submitter
   ) {
     let (fragments, errors) = (check.fragments, check.errors)
@@ -106,7 +114,7 @@ extension ScopeOrder {
 
   /// Completes a draft into which all fragments were merged.
   func complete(
-    _ draft: inout Draft, from check: FragmentValidator, isAtomic: Bool, by submitter: Submitter
+    _ draft: Draft, from check: FragmentValidator, isAtomic: Bool, by submitter: Submitter
   ) {
     draft.accepted = draft.positions
     if submitter.usesOperations {

@@ -13,7 +13,7 @@ extension ScopeOrder {
     guard let part = judged?.initial ?? part(ofInitial: fragments) else {
       return submit(fragments, isAtomic: false, by: submitter, judged: judged)
     }
-    var result = submit(part.fragments, isAtomic: false, by: submitter, judged: judged)
+    let result = submit(part.fragments, isAtomic: false, by: submitter, judged: judged)
     guard part.fragments != fragments else { return result }
     var replies = fragments.map { _ in FragmentReply() }
     for (place, var reply) in zip(part.places, result.replies) {
@@ -64,13 +64,19 @@ extension ScopeOrder {
   func noteWritten(_ fragments: [SyncFragment]) {
     guard written != nil, let root = content.root else { return }
     let uuid = root.uuid
+    let fragments = fragments.span
     for at in fragments.indices where fragments[at].uuid == uuid {
       let schema = root.classSchema
-      for member in fragments[at].properties.members {
-        written?.insert(schema.declaredName(member.key))
-      }
-      for entry in fragments[at].operations { written?.insert(entry.key) }
+      let members = fragments[at].properties.members.span
+      for place in members.indices { noteWritten(schema.declaredName(members[place].key)) }
+      let entries = fragments[at].operations.entries.span
+      for place in entries.indices { noteWritten(entries[place].key) }
     }
+  }
+
+  /// Mostly it is noted already: an insertion would make sure that the set is not shared.
+  private func noteWritten(_ name: String) {
+    if written?.contains(name) == false { written?.insert(name) }
   }
 }
 

@@ -9,7 +9,7 @@ extension ScopeOrder {
       let isAtomic = sync.procedure == nil && sync.atomic == true
       return judgedDraft(of: sync.fragments, isAtomic: isAtomic, by: submitter)
     }
-    var draft = judgedDraft(of: part.fragments, isAtomic: false, by: submitter)
+    let draft = judgedDraft(of: part.fragments, isAtomic: false, by: submitter)
     draft.initial = part
     return draft
   }
@@ -28,7 +28,7 @@ extension ScopeOrder {
     }
     var draft = draft(of: fragments, isAtomic: isAtomic, by: submitter, objections: objections)
     // Mostly rules object to nothing: then there was no need of a judgement that could be left and continued.
-    let denied = judge(&draft, by: submitter)
+    let denied = judge(draft, by: submitter)
     if !denied.isEmpty {
       let judgement = Judgement(
         of: fragments, isAtomic: isAtomic, by: submitter, in: self, objections: objections,
@@ -41,7 +41,7 @@ extension ScopeOrder {
   }
 
   /// Asks the rules about a draft. Returns the errors of the fragments to which they object, by their positions.
-  private func judge(_ draft: inout Draft, by submitter: Submitter) -> [Int: WireError] {
+  private func judge(_ draft: Draft, by submitter: Submitter) -> [Int: WireError] {
     guard let book = policy.rules, !draft.isRejected, !draft.effective.isEmpty else { return [:] }
     var search = ObjectionSearch(in: draft, by: submitter, book, order: self)
     var budget = WorkBudget.unlimited
@@ -68,7 +68,7 @@ extension ScopeOrder {
   func rest(of judgement: consuming Judgement, by submitter: Submitter) -> Draft {
     var budget = WorkBudget.unlimited
     while true {
-      if var draft = judgement.advance(&budget, by: submitter, in: self) {
+      if let draft = judgement.advance(&budget, by: submitter, in: self) {
         draft.effort += budget.effort
         return draft
       }
@@ -95,10 +95,10 @@ extension ScopeOrder {
       unknownValueBytes: policy.unknownValueBytes, takesOperations: submitter.usesOperations,
       fragments: fragments, objections: objections)
     check.finish()
-    var draft = beginDraft(from: check, isAtomic: isAtomic)
+    let draft = beginDraft(from: check, isAtomic: isAtomic)
     if draft.isRejected { return draft }
-    merge(fragments.indices, of: check, into: &draft, by: submitter)
-    complete(&draft, from: check, isAtomic: isAtomic, by: submitter)
+    merge(fragments.indices, of: check, into: draft, by: submitter)
+    complete(draft, from: check, isAtomic: isAtomic, by: submitter)
     return draft
   }
 }

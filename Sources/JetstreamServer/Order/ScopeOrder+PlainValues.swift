@@ -14,33 +14,39 @@ extension ScopeOrder {
       fragments.count <= FragmentValidator.mostChanges, !content.hasUnique,
       !content.hasUnknownModels
     else { return nil }
-    for at in fragments.indices where !setsPlainValues(fragments, at) { return nil }
-    var draft = Draft(
+    // The fragments are read where they stand: each copy is retained field by field.
+    let all = fragments.span
+    for at in all.indices where !setsPlainValues(all[at]) { return nil }
+    let draft = Draft(
       errors: [:], additions: [:], unknownModels: [],
       replies: FragmentValidator.replies(acceptingAll: fragments.count))
     draft.isPlain = true
     draft.effective = fragments
-    draft.positions = Array(fragments.indices)
+    draft.positions = fragments.count == 1 ? Self.onlyFirst : Array(fragments.indices)
     draft.accepted = draft.positions
     return draft
   }
 
+  private static let onlyFirst = [0]
+
   /// Returns true if a fragment sets plain values that can be applied, and that are told in the same words.
-  private func setsPlainValues(_ fragments: [SyncFragment], _ at: Int) -> Bool {
-    // The fragments are read where they stand: each copy is retained field by field.
-    guard fragments[at].kind == .change, fragments[at].operations.isEmpty,
-      fragments[at].bases.isEmpty, let model = content.sharedModel(fragments[at].uuid),
-      fragments[at].className.hasBytes(of: model.wireClassName)
+  @inline(__always)
+  private func setsPlainValues(_ fragment: borrowing SyncFragment) -> Bool {
+    guard fragment.kind == .change, fragment.operations.isEmpty, fragment.bases.isEmpty,
+      let model = content.sharedModel(fragment.uuid)
     else { return false }
     let schema = model.classSchema
-    guard schema.ruled == nil else { return false }
-    return fragments[at].properties.members.allSatisfy { member in
-      guard let property = schema[wireName: member.key], property.kind == .plain,
-        property.isSynced
-      else { return false }
-      return member.key.hasBytes(of: property.wireName) && !member.value.hasObject
-        && property.accepts(member.value)
+    guard fragment.className.hasBytes(of: schema.wireName), schema.ruled == nil else {
+      return false
     }
+    let members = fragment.properties.members.span
+    for at in members.indices {
+      guard let property = schema[wireName: members[at].key], property.kind == .plain,
+        property.isSynced, members[at].key.hasBytes(of: property.wireName),
+        !members[at].value.hasObject, property.accepts(members[at].value)
+      else { return false }
+    }
+    return true
   }
 
   /// Returns true if the scope has exactly the values of a plain submission that was applied, and nothing else came of it:
@@ -48,15 +54,20 @@ extension ScopeOrder {
   func stands(_ plain: [SyncFragment]) -> Bool {
     guard passage.arrived.isEmpty, passage.returned.isEmpty else { return false }
     let isListenedTo = content.isListenedTo
-    return plain.indices.allSatisfy { at in
-      guard let model = content.sharedModel(plain[at].uuid) else { return false }
+    let fragments = plain.span
+    for at in fragments.indices {
+      guard let model = content.sharedModel(fragments[at].uuid) else { return false }
       let schema = model.classSchema
-      return plain[at].properties.members.allSatisfy { member in
-        guard let property = schema[wireName: member.key] else { return false }
+      let members = fragments[at].properties.members.span
+      for place in members.indices {
+        guard let property = schema[wireName: members[place].key] else { return false }
         let current = model.currentJSON(of: property)
         // Listeners of the app are told the kind of number that the property has.
-        return current.isWritten(as: member.value) && (!isListenedTo || current == member.value)
+        guard current.isWritten(as: members[place].value),
+          !isListenedTo || current == members[place].value
+        else { return false }
       }
     }
+    return true
   }
 }

@@ -11,7 +11,7 @@ extension ScopeOrder {
     _ decision: ScopeRecord.Decision? = nil
   ) {
     if let decision { clients.decide(decision, at: item?.sequence, scopeAt: sequence) }
-    guard item != nil || decision != nil else { return }
+    guard records.store != nil, item != nil || decision != nil else { return }
     var record = ScopeRecord(
       sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision,
       origin: item?.origin ?? ChangeOrigin())

@@ -9,9 +9,9 @@ extension ScopeOrder {
     _ fragments: [SyncFragment], unjudged error: WireError, _ submitter: Submitter
   ) -> Result {
     noteRejectedAdditions(among: fragments, error)
-    var result = Result(replies: fragments.map { _ in FragmentReply(error: error) })
+    let result = Result(replies: fragments.map { _ in FragmentReply(error: error) })
     if !submitter.usesOperations {
-      correct(&result, rejecting: fragments, submitter)
+      correct(result, rejecting: fragments, submitter)
       result.effort = Self.effort(of: result.correction)
     }
     return result

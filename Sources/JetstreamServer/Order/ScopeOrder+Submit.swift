@@ -25,37 +25,44 @@ extension ScopeOrder {
     by submitter: Submitter, judged: consuming Draft? = nil
   ) -> Result {
     let draft = judged.take() ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
-    let (errors, effective, positions) = (draft.errors, draft.effective, draft.positions)
+    let effective = draft.effective
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
     var effort = draft.effort
-    let growth = submitter.room == nil ? Growth() : growth(by: effective)
-    if let room = submitter.room, !hasRoom(for: growth, in: room, &effort) {
-      return reject(draft, fragments, exceeding: room.limit, effort, submitter)
+    var growth: Growth?
+    if let room = submitter.room {
+      let own = self.growth(by: effective)
+      guard hasRoom(for: own, in: room, &effort) else {
+        return reject(draft, fragments, exceeding: room.limit, effort, submitter)
+      }
+      growth = own
     }
-    var result = Result(replies: draft.replies, problems: draft.problems)
+    let result = Result(replies: draft.replies, problems: draft.problems)
     result.effort = effort
     let accepted =
       draft.accepted.count == fragments.count ? fragments : draft.accepted.map { fragments[$0] }
-    for fragment in accepted where fragment.kind == .add && has(fragment.uuid, draft) {
-      tombstones.noteAddedAgain(fragment.uuid)
+    if !draft.isPlain {
+      for fragment in accepted where fragment.kind == .add && has(fragment.uuid, draft) {
+        tombstones.noteAddedAgain(fragment.uuid)
+      }
     }
-    if unknown == .keep { noteRejected(draft) { errors[$0] != nil } }
+    if unknown == .keep { noteRejected(draft) { draft.errors[$0] != nil } }
     guard !effective.isEmpty else {
       if submitter.usesOperations {
         result.effective = accepted.isEmpty ? nil : []
       } else {
         let submission = Submission(
-          fragments: fragments, effective: [], errors: errors, before: draft.before)
-        correct(&result, submission, submitter)
+          fragments: fragments, effective: [], errors: draft.errors, before: draft.before)
+        correct(result, submission, submitter)
       }
       return result
     }
 
-    if hasSizeLimit { note(growth) }
+    if hasSizeLimit, let growth { note(growth) }
     let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
     begin()
     for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
-      result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
+      result.replies[draft.positions[position]] = FragmentReply(
+        error: WireError(message: "\(error)"))
     }
     let undo = inverse?.fragments(restoring: passage.lost.filter(content.isGone))
     let kept = unknown == .keep ? content.unknownModelUUIDs() : []
@@ -72,7 +79,9 @@ extension ScopeOrder {
         name, from: FragmentValidator.uuids(in: old), to: FragmentValidator.uuids(in: new),
         sequence: sequence, origin: isSure ? submitter.session : nil)
     }
-    for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
+    if needsValues {
+      for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
+    }
     let standsAsItIs = draft.isPlain && stands(effective)
     let done = standsAsItIs ? effective : broadcast(of: effective)
     if hasSizeLimit { noteArrivals(done, unknown: draft.unknownModels, left) }
@@ -88,15 +97,15 @@ extension ScopeOrder {
         ? text : nil,
       whole: needsValues ? broadcast(of: effective, asValues: true) : nil,
       newcomers: takeNewcomers(among: done),
-      replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
+      replies: result.replies.areAllPlain ? [] : result.replies)
     append(item)
     result.item = item
     if submitter.usesOperations {
       if !isUnchanged { result.effective = done }
     } else {
       let submission = Submission(
-        fragments: fragments, effective: effective, errors: errors, before: draft.before)
-      correct(&result, submission, submitter)
+        fragments: fragments, effective: effective, errors: draft.errors, before: draft.before)
+      correct(result, submission, submitter)
     }
     return result
   }
@@ -141,9 +150,9 @@ extension ScopeOrder {
     _ draft: Draft, _ fragments: [SyncFragment], _ submitter: Submitter
   ) -> Result {
     if unknown == .keep { noteRejected(draft) { _ in true } }
-    var result = Result(replies: Self.rejectingAll(draft.replies), problems: draft.problems)
+    let result = Result(replies: Self.rejectingAll(draft.replies), problems: draft.problems)
     result.effort = draft.effort
-    correct(&result, rejecting: fragments, submitter)
+    correct(result, rejecting: fragments, submitter)
     return result
   }
 
@@ -152,10 +161,9 @@ extension ScopeOrder {
     _ draft: Draft, _ fragments: [SyncFragment], exceeding limit: ServerLimit, _ effort: Int,
     _ submitter: Submitter
   ) -> Result {
-    var draft = draft
     draft.effort = effort
     draft.replies = fragments.map { _ in FragmentReply(error: limit.error) }
-    var result = rejectAll(draft, fragments, submitter)
+    let result = rejectAll(draft, fragments, submitter)
     result.exceeded = limit
     return result
   }
@@ -179,15 +187,14 @@ extension ScopeOrder {
   }
 
   /// Corrects the client of a change set of which nothing was applied.
-  func correct(_ result: inout Result, rejecting fragments: [SyncFragment], _ submitter: Submitter)
-  {
+  func correct(_ result: Result, rejecting fragments: [SyncFragment], _ submitter: Submitter) {
     let errors = result.replies.enumerated().compactMap { at, reply in
       reply.error.map { (at, $0) }
     }
     let submission = Submission(
       fragments: fragments, effective: [], errors: Dictionary(uniqueKeysWithValues: errors),
       before: [:])
-    correct(&result, submission, submitter)
+    correct(result, submission, submitter)
   }
 
   /// Notes, for each added model that the scope does not have, whether its addition was rejected.

@@ -52,8 +52,8 @@ final class ScopeOrder: ContentHost, ContentMemory {
     func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }
 
-  /// The outcome of a submission.
-  struct Result {
+  /// The outcome of a submission. A class, since many look at it: each copy of a structure would be retained field by field.
+  final class Result {
     var replies: [FragmentReply]
     /// The change set as it is broadcast to all other sessions; nil if nothing was accepted.
     var item: StreamItem?
@@ -75,9 +75,17 @@ final class ScopeOrder: ContentHost, ContentMemory {
     /// rules were asked whether they may, and those of collections that were compared with others.
     var effort = 0
 
+    init(
+      replies: [FragmentReply], item: StreamItem? = nil, effective: [SyncFragment]? = nil,
+      outcome: CallOutcome? = nil, problems: [String] = []
+    ) {
+      (self.replies, self.item, self.effective) = (replies, item, effective)
+      (self.outcome, self.problems) = (outcome, problems)
+    }
+
     /// The replies to keep with the decision: none if the change set has a sequence and each reply accepts a fragment as it is.
     var keptReplies: [FragmentReply] {
-      item != nil && replies.allSatisfy(\.isPlain) ? [] : replies
+      item != nil && replies.areAllPlain ? [] : replies
     }
   }
 
@@ -95,7 +103,8 @@ final class ScopeOrder: ContentHost, ContentMemory {
   /// Returns the date for the server's own change sets that have none.
   var date: () -> Date? = { nil }
   var policy: Policy
-  private(set) var sequence = 0
+  // No access to those that are marked is open while other code runs: each is read or written in a single step.
+  @exclusivity(unchecked) private(set) var sequence = 0
   /// The identity of this history of the scope.
   private(set) var epoch: String
   /// The newest part of the order.
@@ -106,10 +115,10 @@ final class ScopeOrder: ContentHost, ContentMemory {
   let records = RecordGate()
   /// The properties of the root that were written in this history, by their names on the wire; nil if the scope was
   /// restored from a log that does not contain them.
-  var written: Set<String>? = []
+  @exclusivity(unchecked) var written: Set<String>? = []
   /// True if change sets are also kept as values, and the histories of collections are kept: sessions of version 1, which
   /// know no operations, may leave out an element by mistake.
-  var needsValues = false
+  @exclusivity(unchecked) var needsValues = false
   weak var observer: (any ScopeOrderObserver)?
   /// Called with the server's own change sets after they got a sequence.
   var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
@@ -157,7 +166,11 @@ final class ScopeOrder: ContentHost, ContentMemory {
   /// Appends an accepted change set to the stream, and notes what it writes.
   func append(_ item: StreamItem) {
     stream.append(item)
-    if let observer { for fragment in item.fragments { observer.changed(fragment.uuid) } }
+    if let observer {
+      let all = item.fragments
+      let fragments = all.span
+      for at in fragments.indices { observer.changed(fragments[at].uuid) }
+    }
     noteWritten(item.fragments)
   }
 

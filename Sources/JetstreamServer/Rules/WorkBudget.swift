@@ -35,8 +35,9 @@ struct WorkBudget {
   mutating func take(from position: Int, of fragments: [SyncFragment]) -> Range<Int> {
     if isUnlimited { return position..<fragments.count }
     var end = position
+    let fragments = fragments.span
     while end < fragments.count, left > 0 {
-      left -= SyncFragment.size(of: fragments[end].properties, fragments[end].operations)
+      left -= fragments[end].size
       end += 1
     }
     return position..<end
@@ -55,11 +56,13 @@ extension SyncFragment {
 
   /// Returns the number of operations, of elements of arrays and of properties beyond a few of a fragment, and one for
   /// itself.
-  fileprivate static func size(of properties: JSONObject, _ operations: PropertyOperations) -> Int {
-    var result = 1 + max(0, properties.count - fewProperties)
-    for entry in operations { result += entry.operations.count }
-    for member in properties.members {
-      if case .array(let elements) = member.value { result += elements.count }
+  fileprivate var size: Int {
+    var result = 1 + max(0, properties.count - Self.fewProperties)
+    let entries = operations.entries.span
+    for at in entries.indices { result += entries[at].operations.count }
+    let members = properties.members.span
+    for at in members.indices {
+      if case .array(let elements) = members[at].value { result += elements.count }
     }
     return result
   }
@@ -68,10 +71,13 @@ extension SyncFragment {
 extension ScopeSync {
   /// Returns true if the sizes of the fragments come to more than a number. Cost: O(n) in the fragments, up to that number.
   func isLarger(than size: Int) -> Bool {
+    let all = self.fragments
+    let fragments = all.span
     var left = size - fragments.count
-    for index in fragments.indices {
+    // They are read where they stand: each copy would be retained field by field.
+    for at in fragments.indices {
       if left < 0 { return true }
-      left -= SyncFragment.size(of: fragments[index].properties, fragments[index].operations) - 1
+      left -= fragments[at].size - 1
     }
     return left < 0
   }

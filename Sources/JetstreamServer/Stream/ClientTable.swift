@@ -27,20 +27,42 @@ struct ClientTable {
   /// The decisions on a client's change sets; empty for an unknown client.
   subscript(client: UUID) -> ScopeHistory.Client { byID[client] ?? .unknown }
 
-  /// Returns whether a change set received from a client is new, was decided before, or contradicts an earlier decision.
+  /// Returns whether a change set received from a client is new, was decided before, or contradicts an earlier decision, after
+  /// dropping the decisions that the client knows by now.
   ///
-  /// - Parameter checksum: the checksum of the change set; nil if it could not be read.
-  func verdict(
-    of client: UUID, on number: Int, checksum: UInt32?
-  ) -> ScopeHistory.Client.Verdict {
-    self[client].verdict(on: number, checksum: checksum)
+  /// - Parameters:
+  ///   - checksum: the checksum of the change set; nil if it could not be read.
+  ///   - known: the number up to which the client knows the decisions; nil if it does not say.
+  ///   - most: the size from which on the decisions that it does not know leave no room for one more; nil for any size.
+  mutating func receive(
+    from client: UUID, _ number: Int, checksum: UInt32?, knowing known: Int?, below most: Int?
+  ) -> (verdict: ScopeHistory.Client.Verdict, hasRoom: Bool) {
+    func look(_ client: ScopeHistory.Client) -> (ScopeHistory.Client.Verdict, Bool) {
+      (
+        client.verdict(on: number, checksum: checksum),
+        most.map { client.bytes < $0 } ?? true
+      )
+    }
+    guard let known else {
+      let own = byID[client]
+      return own.map(look) ?? (look(.unknown).0, true)
+    }
+    return update(client) { own in
+      own?.forget(upTo: known)
+      return own.map(look) ?? (look(.unknown).0, true)
+    }
+  }
+
+  private mutating func update<Found>(
+    _ client: UUID, _ change: (inout ScopeHistory.Client?) -> Found
+  ) -> Found {
+    change(&byID[client])
   }
 
   /// Returns true if one more change set of a client may be decided: if the decisions that it does not know have fewer bytes
   /// than `most`.
-  func hasRoom(for client: UUID, below most: Int?) -> Bool {
-    guard let most, let known = byID[client] else { return true }
-    return known.bytes < most
+  func hasRoom(for client: UUID, below most: Int) -> Bool {
+    byID[client].map { $0.bytes < most } ?? true
   }
 
   /// Records the decision on a client's change set.

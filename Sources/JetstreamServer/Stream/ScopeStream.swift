@@ -34,6 +34,10 @@ final class StreamItem: Sendable {
     (self.fragments, self.text, self.whole) = (fragments, text, whole)
     (self.newcomers, self.replies) = (newcomers, replies)
   }
+
+  /// Stands in the places of items that a stream has dropped.
+  fileprivate static let dropped = StreamItem(
+    sequence: 0, author: nil, origin: ChangeOrigin(), fragments: [], whole: nil, newcomers: [])
 }
 
 /// The most recent change sets of a scope, for clients that come back and for sessions that are behind. A client that has
@@ -68,9 +72,15 @@ package struct ScopeStream {
     package var scopeBytes: Int?
   }
 
-  private var items: [StreamItem] = []
-  /// For each item, ``totalBytes`` once it was appended.
+  /// The items, behind those that were dropped.
+  private var places: [StreamItem] = []
+  /// For each place, ``totalBytes`` once its item was appended.
   private var ends: [Int] = []
+  /// The number of places whose items were dropped.
+  private var droppedCount = 0
+  /// The number of these whose items were released: with each new item, a few are. Many at once would hold up all others, and
+  /// their memory would be in no cache when it is needed again.
+  private var releasedCount = 0
   /// The approximate size of the items in bytes.
   private(set) var bytes = 0
   /// The approximate size in bytes of all items ever appended.
@@ -86,13 +96,18 @@ package struct ScopeStream {
     keptBytes = limit.bytes
   }
 
+  private var items: ArraySlice<StreamItem> { places[droppedCount...] }
+
+  private var count: Int { places.count - droppedCount }
+
   mutating func append(_ item: StreamItem) {
     let size = item.roughSize
-    items.append(item)
+    places.append(item)
     bytes += size
     totalBytes += size
     ends.append(totalBytes)
     trimIfDue()
+    release(4)
   }
 
   /// Measures the full state if the stream has grown enough since the last time, and keeps change sets accordingly. Cost:
@@ -125,9 +140,11 @@ package struct ScopeStream {
   }
 
   private mutating func keepWorth() {
-    let wanted = state.bytes.map { max(limit.leastBytes, limit.states * $0) }
+    let (wanted, before) = (state.bytes.map { max(limit.leastBytes, limit.states * $0) }, keptBytes)
     keptBytes = min(limit.bytes, wanted ?? .max)
     trimIfDue()
+    // Most of what was kept goes, and it may be long until the next item.
+    if keptBytes < before / 2 { release(.max) }
   }
 
   /// The approximate number of bytes of change sets that cost a client as much as the full state, which it compares with
@@ -142,34 +159,43 @@ package struct ScopeStream {
 
   private mutating func trimIfDue() {
     // Half of the items are dropped at once, so that the cost of each append stays negligible.
-    if items.count > 2 * limit.sets || bytes > 2 * keptBytes { trim() }
+    if count > 2 * limit.sets || bytes > 2 * keptBytes { trim() }
   }
 
   private mutating func trim() {
-    var excess = 0
-    while excess < items.count - 1, items.count - excess > limit.sets || bytes > keptBytes {
-      excess += 1
-      bytes = totalBytes - ends[excess - 1]
+    while count > 1, count > limit.sets || bytes > keptBytes {
+      bytes = totalBytes - ends[droppedCount]
+      droppedCount += 1
     }
-    items.removeFirst(excess)
-    ends.removeFirst(excess)
+  }
+
+  /// Releases some of the items that were dropped, and the places of all once that is done.
+  private mutating func release(_ most: Int) {
+    guard releasedCount < droppedCount else { return }
+    let end = min(droppedCount, releasedCount + most)
+    for place in releasedCount..<end { places[place] = .dropped }
+    releasedCount = end
+    guard releasedCount == droppedCount else { return }
+    places.removeFirst(droppedCount)
+    ends.removeFirst(droppedCount)
+    (droppedCount, releasedCount) = (0, 0)
   }
 
   /// Returns the approximate size in bytes of all items ever appended up to a sequence; of those that were dropped, if the
   /// sequence is among them.
   func totalBytes(upTo sequence: Int) -> Int {
     guard let first = items.first?.sequence, sequence >= first else { return totalBytes - bytes }
-    return ends[min(sequence - first, ends.count - 1)]
+    return ends[droppedCount + min(sequence - first, count - 1)]
   }
 
   /// Describes what must not be the case, a line for each.
   func checkInvariants() -> [String] {
-    if items.count <= 1 || (items.count <= 2 * limit.sets && bytes <= 2 * keptBytes) { return [] }
-    return ["the stream has \(items.count) change sets of \(bytes) bytes, of \(keptBytes)"]
+    if count <= 1 || (count <= 2 * limit.sets && bytes <= 2 * keptBytes) { return [] }
+    return ["the stream has \(count) change sets of \(bytes) bytes, of \(keptBytes)"]
   }
 
   /// All items, in order.
-  var all: [StreamItem] { items }
+  var all: [StreamItem] { Array(items) }
 
   /// The highest number of a change set in the stream for each client that has made one. Cost: O(number of items).
   var lastNumbers: [UUID: Int] {
@@ -187,13 +213,13 @@ package struct ScopeStream {
   func lastSequence(by client: UUID, upTo sequence: Int) -> Int {
     guard let first = items.first?.sequence else { return sequence }
     let count = min(items.count, max(0, sequence + 1 - first))
-    return items[..<count].last { $0.author?.client == client }?.sequence ?? first - 1
+    return items.prefix(count).last { $0.author?.client == client }?.sequence ?? first - 1
   }
 
   /// Returns the item at a sequence; nil if there is none, or if it was dropped.
   func item(at sequence: Int) -> StreamItem? {
-    guard let start, sequence > start, sequence <= start + items.count else { return nil }
-    return items[sequence - start - 1]
+    guard let start, sequence > start, sequence <= start + count else { return nil }
+    return places[droppedCount + sequence - start - 1]
   }
 
   /// Returns the items after `sequence`; nil if some of them were dropped, or if `sequence` is after `last`.
@@ -202,13 +228,13 @@ package struct ScopeStream {
     guard sequence < last, let first = items.first, first.sequence <= sequence + 1 else {
       return nil
     }
-    return items[(sequence + 1 - first.sequence)...]
+    return items[(droppedCount + sequence + 1 - first.sequence)...]
   }
 }
 
 extension StreamItem {
   /// The approximate size of the change set in bytes.
   var roughSize: Int {
-    fragments.roughSize + (whole?.roughSize ?? 0)
+    (text?.bytes.count ?? fragments.roughSize) + (whole?.roughSize ?? 0)
   }
 }
