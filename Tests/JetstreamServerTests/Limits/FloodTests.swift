@@ -22,9 +22,28 @@ struct FloodTests {
     let states = peer.messages.compactMap {
       if case .scopeState(let state) = $0 { state } else { nil }
     }
-    // Version 2 is told the state from its beginning for each, but no part of it is made twice.
-    #expect(version == 2 || states.count == 1)
-    #expect(states.last.map { $0.fragments.count == 51 } == true)
+    #expect(states.map(\.fragments.count) == [51])
+  }
+
+  @Test("A frame with a hundred fetches of a client that comes back is sent what it has missed once")
+  func fetchesSince() {
+    let world = InMemoryWorld()
+    let peer = RawPeer.joined(world, protocol: 2)
+    let start = world.server.positions[0]
+    for number in 1...100 {
+      world.canvas.name = "\(number)"
+      world.scope.flush()
+    }
+    peer.take()
+    let before = peer.syncs.count
+    peer.send(
+      frame(
+        (0..<100).map { _ in
+          peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas", since: start)))
+        }))
+    #expect(peer.messages.count { $0.type == "ScopeFetchReply" } == 101)
+    #expect(peer.syncs.count - before <= 100)
+    #expect(peer.syncs.last?.sequence == start.sequence + 100)
   }
 
   @Test("A session for which too much waits ends within the frame")
