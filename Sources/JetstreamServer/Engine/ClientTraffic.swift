@@ -38,6 +38,8 @@ struct ClientTraffic {
   var largeSets: [Judged] = []
   /// The effort of the client's change sets in the last turn of the server in which there was any.
   private var spent = (turn: 0, effort: 0)
+  /// The last turn of the server in which a fetch was compared with the full state.
+  private var comparedIn = 0
   /// The time until which the client's connection is not to be read, also if it is another one by then.
   private(set) var heldUntil = Duration.zero
   /// The acknowledgements that the client gets before the next ping is due.
@@ -69,6 +71,13 @@ struct ClientTraffic {
 
   /// The effort of the client's change sets in a turn of the server.
   func effort(in turn: Int) -> Int { spent.turn == turn ? spent.effort : 0 }
+
+  /// Notes that what a fetch leads to is compared with the full state. Returns false if that was done for another one in a
+  /// turn of the server.
+  mutating func beginComparison(in turn: Int) -> Bool {
+    defer { comparedIn = turn }
+    return comparedIn != turn
+  }
 
   /// Charges what was counted since the last call. Cost: O(1).
   ///

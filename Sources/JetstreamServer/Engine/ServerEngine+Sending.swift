@@ -16,7 +16,12 @@ extension ServerEngine {
   /// be done there.
   func flush() {
     isHandling = true
-    repeat { sendMessages() } while !waiting.isEmpty || !hostsWithNews.isEmpty
+    repeat {
+      for subscription in work.takeFetched() where subscription.isLive {
+        catchUp(subscription.session, on: subscription)
+      }
+      sendMessages()
+    } while !waiting.isEmpty || !hostsWithNews.isEmpty
     isHandling = false
     let last = lastActions
     lastActions = []

@@ -13,7 +13,9 @@ extension ServerEngine {
     // Observers of the app may change the scope when its changes are sealed.
     let isSettled = host.content.settle()
     let client = subscription.client
-    var (standing, since) = host.order.standing(of: client, fetch)
+    // If a client fetches many times at once, it is sent what the last one asks for, which is compared then.
+    let compares = session.traffic.beginComparison(in: work.judgements.turn)
+    var (standing, since) = host.order.standing(of: client, fetch, compares: compares)
     // Taken when the answer goes out: while many answers wait for the log, a list in each would be a copy of all.
     standing.decisions = []
     var state: StateCopy?
@@ -50,7 +52,7 @@ extension ServerEngine {
     }
     // One that waits for an earlier fetch comes in front of the answer to this one.
     subscription.catchesUpTo = nil
-    catchUp(session, on: subscription)
+    work.catchUp(on: subscription)
     encodeNext(of: host)
     // Many fetches may have waited for the same state, and each answer has all decisions that its client does not know.
     endsForOverflow(session)

@@ -42,6 +42,22 @@ package final class ServerEngine {
     var judgements = JudgementQueue()
     /// The memory pressure of the process.
     var memory = MemoryPressure()
+    /// The subscriptions that are sent at the end of this turn what their fetches have asked for, once each.
+    private var fetched: [ObjectIdentifier: Subscription] = [:]
+
+    /// Has a subscription sent what its fetch has asked for at the end of this turn.
+    mutating func catchUp(on subscription: Subscription) {
+      fetched[ObjectIdentifier(subscription)] = subscription
+    }
+
+    /// Removes and returns these subscriptions, in the order of their sessions and scopes.
+    mutating func takeFetched() -> [Subscription] {
+      if fetched.isEmpty { return [] }
+      defer { fetched = [:] }
+      return fetched.values.filter(\.isLive).sorted {
+        ($0.session.number, $0.index) < ($1.session.number, $1.index)
+      }
+    }
   }
 
   let configuration: Configuration

@@ -6,7 +6,11 @@ extension ScopeOrder {
   /// Returns the standing that a client is sent first. `since` is the sequence after which it is sent the change sets;
   /// nil if it gets nothing at all, or the full state, since the stream does not reach back that far or has more to take
   /// in.
-  func standing(of client: UUID?, _ fetch: ScopeFetch) -> (ScopeStanding, since: Int?) {
+  ///
+  /// - Parameter compares: false to leave it to ``Subscription/isStateLess(than:)`` whether it has more.
+  func standing(
+    of client: UUID?, _ fetch: ScopeFetch, compares: Bool = true
+  ) -> (ScopeStanding, since: Int?) {
     var standing = ScopeStanding(position: ScopePosition(epoch: epoch, sequence: sequence))
     let since = fetch.since.flatMap { $0.epoch == epoch ? $0.sequence : nil }
     let items = since.flatMap { stream.items(after: $0, upTo: sequence) }
@@ -27,7 +31,9 @@ extension ScopeOrder {
       standing.resumes = true
       return (standing, nil)
     }
-    guard let items, !isStateLess(than: items, for: client) else { return (standing, nil) }
+    guard let items, !compares || !isStateLess(than: items, for: client) else {
+      return (standing, nil)
+    }
     standing.resumes = true
     return (standing, since)
   }
