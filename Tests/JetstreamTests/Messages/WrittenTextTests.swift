@@ -31,7 +31,7 @@ struct WrittenTextTests {
     arguments: [
       "{}", #"{"a":1}"#, #"{"a":-1,"b":0,"c":999999999999999999}"#,
       #"{"a":null,"b":true,"c":false}"#,
-      #"{"name":"é \u{7F}/ 🙂","list":["x",{"y":[],"z":{}}]}"#,
+      "{\"name\":\"é \u{7F}/ 🙂\",\"list\":[\"x\",{\"y\":[],\"z\":{}}]}",
     ])
   func kept(properties: String) throws {
     let text = "[\(fragment(properties))]"
@@ -87,12 +87,7 @@ struct WrittenTextTests {
       let text = "[\(fragment("{\(members.joined(separator: ","))}"))]"
       let sync = try read(message(text))
       let written = FragmentsText(checksumming: sync.fragments)
-      guard let own = sync.text else {
-        // A whole number of many digits may be written in the same way.
-        #expect(
-          written.bytes != Array(text.utf8) || text.contains("1234567890123456789"), "\(text)")
-        continue
-      }
+      guard let own = sync.text else { continue }
       kept += 1
       #expect(
         own.bytes == written.bytes && own.checksum == written.checksum, "seed \(seed), \(text)")
