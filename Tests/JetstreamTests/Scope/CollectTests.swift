@@ -164,6 +164,33 @@ import Testing
     #expect(fragments { root.right = again }.count == 2)
   }
 
+  @Test("What is written as models are released is in the next change set, and so is what follows")
+  func writesOfWhatIsReleased() {
+    final class OnRelease {
+      let body: () -> Void
+      init(_ body: @escaping () -> Void) { self.body = body }
+      deinit { body() }
+    }
+    let added = Node("added")
+    do {
+      let short = Node("short")
+      root.right = short
+      scope.flush()
+      let end = OnRelease { [unowned root] in
+        root.number = 1
+        root.items = [added]
+      }
+      short.observeChange(\.label, isolation: here()) { _, _ in withExtendedLifetime(end) {} }
+      root.right = nil
+    }
+    let sets = scope.changeSets {} + scope.changeSets { root.label = "x" }
+    let all = sets.flatMap(\.fragments)
+    #expect(all.contains { $0.uuid == root.uuid && $0.properties["number"] == 1 })
+    #expect(all.contains { $0.uuid == added.uuid && $0.kind == .add })
+    #expect(all.contains { $0.uuid == root.uuid && $0.properties["label"] == "x" })
+    #expect(!scope.hasCollectedChanges)
+  }
+
   @Test("no two change sets share an id")
   func ids() {
     let sets = [1, 2].flatMap { value in scope.changeSets { root.number = value } }
