@@ -165,8 +165,12 @@ extension Scope {
     var outcomes: [PropertyKey: SealedChanges.Outcome] = [:]
     holdBackUnshared()
     findTakenAway()
-    fragments.reserveCapacity(interval.entered.count + interval.changed.count)
-    for record in interval.entered where record.isNew && record.tree === tree {
+    // What is released on the way may change models: closures of observers, and `deinit` of classes. That is collected for
+    // the next change set.
+    var (entered, changed) = (interval.entered, interval.changed)
+    (interval.entered, interval.changed) = ([], [])
+    fragments.reserveCapacity(entered.count + changed.count)
+    for record in entered where record.isNew && record.tree === tree {
       record.isNew = false
       record.dropBases()
       let fragment = record.addFragment()
@@ -176,7 +180,7 @@ extension Scope {
       fragments.append(fragment)
     }
     var heldBack: ContiguousArray<ModelRecord> = []
-    for record in interval.changed where !record.bases.isEmpty && record.tree === tree {
+    for record in changed where !record.bases.isEmpty && record.tree === tree {
       let differences = record.takeDifferences(withOutcomes: withValues) {
         [throttle = interval.throttle] in
         !includingHeldBack && throttle.holdsBack($0, of: record)
@@ -207,8 +211,17 @@ extension Scope {
       }
       withExtendedLifetime(gone) {}
     }
-    interval.entered.clear()
-    if heldBack.isEmpty { interval.changed.clear() } else { interval.changed = heldBack }
+    entered.clear()
+    changed.clear()
+    // The memory is needed again.
+    if interval.entered.isEmpty { interval.entered = entered }
+    if interval.changed.isEmpty {
+      interval.changed = heldBack.isEmpty ? changed : heldBack
+    } else {
+      let new = Set(interval.changed.map(ObjectIdentifier.init))
+      interval.changed.insert(
+        contentsOf: heldBack.filter { !new.contains(ObjectIdentifier($0)) }, at: 0)
+    }
     if fragments.isEmpty { return nil }
     let set = ChangeSet(fragments, undo: undo, like: handle?.changeSet)
     handle?.changeSet = set
