@@ -55,8 +55,15 @@ extension FragmentWriter {
       let number = property.data.normalized(value) ?? value
       return rebase(property, of: model, on: number, within: range)
     }
-    model.ensureRecord().setKnown(.json(value), of: property.index)
-    return true
+    let record = model.ensureRecord()
+    guard property.options.mergeRule != nil else {
+      record.setKnown(.json(value), of: property.index)
+      return true
+    }
+    let current = model.json(of: property)
+    let merged = record.merge(property, from: current, onto: value)
+    return merged == current
+      || remotely { property.access.assign(merged, to: model, at: property.offset) }
   }
 
   /// Makes `known` the number that other replicas know of a counter with local changes. The numbers that were added to it

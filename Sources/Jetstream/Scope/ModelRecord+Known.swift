@@ -81,6 +81,24 @@ extension ModelRecord {
     return sum
   }
 
+  /// Makes `known` the last shared value of a changed property with a merge rule, whose visible value is `current`. The
+  /// changes up to each call of `modify`, and behind the last one, are merged with it one after the other. Returns the result.
+  func merge(
+    _ property: ModelSchema.Property, from current: JSONValue, onto known: JSONValue
+  ) -> JSONValue {
+    let saved = levels(of: property.index).compactMap(\.json)
+    var result = known
+    var values: [Base.Value] = []
+    for (before, after) in zip(saved, saved.dropFirst() + [current]) {
+      values.append(.json(result))
+      let merged = property.data.merged(after, onto: result, base: before)
+      // A rule of the app may make what the property cannot hold.
+      result = property.access.accepts(merged) ? merged : after
+    }
+    setLevels(values, of: property.index)
+    return result
+  }
+
   /// Returns the saved contents of a changed collection whose current content is `now`: the last shared one first,
   /// then the one that each further call of `modify` found. Empty if the collection has no local changes.
   func knownLists(of index: Int, now: ModelList) -> [ModelList] {
