@@ -46,10 +46,7 @@ extension JSONValue: PropertyValue {
 extension JSONObject {
   /// Returns the object with the keys in the order of their UTF-8 bytes.
   func sortedByKey(_ transform: (JSONValue) -> JSONValue) -> JSONObject {
-    var sorted = JSONObject()
-    sorted.reserveCapacity(count)
-    let members = self.sorted { $0.key.precedesInBytes($1.key) }
-    for (key, value) in members { sorted.append(newKey: key, transform(value)) }
-    return sorted
+    // It makes a value of each.
+    sortedByKey(transforming: transform)!
   }
 }

@@ -3,9 +3,31 @@ import Foundation
 /// The codec of a Swift type, for a schema that is data.
 package struct TypeCodec: ValueCodec {
   private let property: any StoredProperty.Type
+  private let form: Form
+
+  /// A form of JSON of which no value of the type has to be made.
+  private enum Form: Sendable {
+    /// Numbers, texts and truth values that are written as they are read.
+    case integer, string, boolean
+    /// The objects of a dictionary.
+    case members(any MemberwiseValue.Type)
+    /// Any other.
+    case other
+  }
 
   /// Makes the codec of a property.
-  init(_ property: any StoredProperty.Type) { self.property = property }
+  init(_ property: any StoredProperty.Type) {
+    self.property = property
+    form =
+      switch property.valueType {
+      case is Int64.Type: .integer
+      case is Int.Type where Int.bitWidth == Int64.bitWidth: .integer
+      case is String.Type: .string
+      case is Bool.Type: .boolean
+      case let type as any MemberwiseValue.Type: .members(type)
+      default: .other
+      }
+  }
 
   /// Makes the codec of a type that is known by its description. Of an enumeration, any raw value counts; of a value type
   /// of an app, any JSON.
@@ -19,13 +41,34 @@ package struct TypeCodec: ValueCodec {
   /// The numbers that the type can hold; nil if it is not an integer.
   package var counterRange: CounterRange? { CounterRange(property.valueType) }
 
-  package func normalized(_ json: JSONValue) -> JSONValue? { property.normalized(json) }
+  package func normalized(_ json: JSONValue) -> JSONValue? {
+    switch (form, json) {
+    case (.integer, .integer), (.string, .string), (.boolean, .bool): json
+    case (.members(let type), _): type.normalized(json)
+    default: property.normalized(json)
+    }
+  }
 
-  package func accepts(_ json: JSONValue) -> Bool { property.accepts(json) }
+  package func accepts(_ json: JSONValue) -> Bool {
+    switch (form, json) {
+    case (.integer, .integer), (.string, .string), (.boolean, .bool): true
+    case (.members(let type), _): type.accepts(json)
+    default: property.accepts(json)
+    }
+  }
 
   package func problem(with json: JSONValue) -> String? { property._problem(with: json) }
 
-  package func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool { property.areSame(a, b) }
+  package func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
+    switch (form, a, b) {
+    case (.integer, .integer(let a), .integer(let b)): a == b
+    case (.string, .string(let a), .string(let b)): a.hasBytes(of: b)
+    case (.boolean, .bool(let a), .bool(let b)): a == b
+    case (.members(let type), .object(let a), .object(let b)):
+      type.areSame(a, b) ?? property.areSame(.object(a), .object(b))
+    default: property.areSame(a, b)
+    }
+  }
 
   // MARK: Types by their descriptions
 

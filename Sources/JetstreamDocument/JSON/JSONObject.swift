@@ -85,6 +85,27 @@ public struct JSONObject: Sendable {
     if position >= Self.indexedCount { positions?[key] = position } else { reindex() }
   }
 
+  /// True if the keys are in the order of their UTF-8 bytes.
+  var isSortedByKey: Bool {
+    members.indices.dropFirst().allSatisfy {
+      members[$0 - 1].key.precedesInBytes(members[$0].key)
+    }
+  }
+
+  /// Returns the object with its keys in the order of their UTF-8 bytes, and with the values that `transform` makes of
+  /// its own; nil if there is one of which it makes none. Cost: O(n log n), or O(n) if that is the order of the keys.
+  package func sortedByKey(transforming transform: (JSONValue) -> JSONValue?) -> JSONObject? {
+    let isSorted = isSortedByKey
+    let sorted = isSorted ? members : membersByKey
+    var result: [Member] = []
+    result.reserveCapacity(sorted.count)
+    for at in sorted.indices {
+      guard let value = transform(sorted[at].value) else { return nil }
+      result.append(Member(key: sorted[at].key, value: value))
+    }
+    return JSONObject(unique: result, positions: isSorted ? positions : nil)
+  }
+
   /// Removes the members for which `isRemoved` returns true; the others keep their order. Cost: O(n).
   package mutating func removeAll(where isRemoved: (_ key: String, _ value: JSONValue) -> Bool) {
     let count = members.count

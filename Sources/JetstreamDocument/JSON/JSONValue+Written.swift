@@ -41,9 +41,9 @@ extension JSONValue {
 
 extension JSONObject {
   /// The members in the order of the UTF-8 bytes of their keys. Cost: O(n log n), or O(n) if that is their order.
-  fileprivate var membersByKey: [Member] {
-    let isSorted = zip(members, members.dropFirst()).allSatisfy { $0.key.precedesInBytes($1.key) }
-    return isSorted ? members : members.sorted { $0.key.precedesInBytes($1.key) }
+  var membersByKey: [Member] {
+    isSortedByKey
+      ? members : ByteOrder.places(members.count) { members[$0].key }.map { members[$0] }
   }
 }
 

@@ -27,9 +27,7 @@ package enum JSONWriter {
   /// Appends an object.
   package static func write(_ object: JSONObject, sorted: Bool, to output: inout JSONOutput) {
     output.append("{")
-    let members =
-      sorted && !isSorted(object)
-      ? object.members.sorted { $0.key.precedesInBytes($1.key) } : object.members
+    let members = sorted ? object.membersByKey : object.members
     var isFirst = true
     for member in members {
       if !isFirst { output.append(",") }
@@ -39,12 +37,6 @@ package enum JSONWriter {
       write(member.value, sorted: sorted, to: &output)
     }
     output.append("}")
-  }
-
-  private static func isSorted(_ object: JSONObject) -> Bool {
-    zip(object.members, object.members.dropFirst()).allSatisfy {
-      $0.key.precedesInBytes($1.key)
-    }
   }
 
   /// Appends a string with its quotes, escaping no more than has to be.
