@@ -74,7 +74,7 @@ package enum RowContent: Sendable, Hashable {
       next.forEachModel { new.append($0) }
     }
     if old.isEmpty || new.isEmpty { return (old, new) }
-    let (known, kept) = (Set(old), Set(new))
+    let (known, kept) = (UUIDList(old), UUIDList(new))
     return (old.filter { !kept.contains($0) }, new.filter { !known.contains($0) })
   }
 }

@@ -20,8 +20,7 @@ struct StateReader {
   /// The models whose turn comes, the last one first.
   private var open: [UUID]
   /// The models that were noted, each once.
-  private var changed: [UUID] = []
-  private var isChanged: Set<UUID> = []
+  private var changed = UUIDList()
   /// The models of unknown classes as the last copy has them.
   private var unknown: UnknownParts
 
@@ -36,9 +35,7 @@ struct StateReader {
   var hasReadAll: Bool { open.isEmpty }
 
   /// Notes that a model was changed, or has come or gone.
-  mutating func note(_ uuid: UUID) {
-    if isChanged.insert(uuid).inserted { changed.append(uuid) }
-  }
+  mutating func note(_ uuid: UUID) { changed.insert(uuid) }
 
   /// Reads on until a part is full, and returns it; nil once every model was read. Cost: O(size of a part).
   mutating func readPart() -> StatePart? {
@@ -62,7 +59,7 @@ struct StateReader {
   mutating func copy(at sequence: Int) -> StateCopy {
     precondition(hasReadAll, "A copy has all models.")
     seal()
-    let noted = changed
+    let noted = Array(changed.elements)
     readChanged()
     seal()
     var copied = parts.filter { !$0.fragments.isEmpty }
@@ -82,7 +79,7 @@ struct StateReader {
     var updates: [Int: [UUID: SyncFragment?]] = [:]
     var at = 0
     while at < changed.count {
-      let uuid = changed[at]
+      let uuid = changed.elements[at]
       at += 1
       guard let model = content.sharedModel(uuid) else {
         if let place = places.removeValue(forKey: uuid) {
@@ -102,7 +99,7 @@ struct StateReader {
     for (place, fragments) in updates.sorted(by: { $0.key < $1.key }) {
       replace(place, by: fragments)
     }
-    (changed, isChanged) = ([], [])
+    changed = UUIDList()
   }
 
   /// Replaces fragments of a part. One that has become too large hands some of its models on.
@@ -159,7 +156,7 @@ extension StateReader {
     for fragment in content.sharedState() { state[fragment.uuid] = fragment }
     let read = parts.flatMap(\.fragments) + building
     var problems: [String] = []
-    for fragment in read where !isChanged.contains(fragment.uuid) {
+    for fragment in read where !changed.contains(fragment.uuid) {
       if state[fragment.uuid] != fragment {
         problems.append("the state was read with \(fragment.json.text), which is out of date")
       }
@@ -175,15 +172,15 @@ extension StateReader {
         problems.append("the model \(uuid.wireText) was not read")
       }
     }
-    problems += unknown.checkInvariants(content) { isChanged.contains($0) }
+    problems += unknown.checkInvariants(content) { changed.contains($0) }
     return problems.sorted()
   }
 
   /// The models that the next copy reads: those that were noted, and those below them that were not read yet. A model that
   /// moves below one that was read, before its own turn has come, is only found there.
   private var due: Set<UUID> {
-    var result = isChanged
-    var open = changed
+    var result = Set(changed.elements)
+    var open = changed.elements
     while let uuid = open.popLast() {
       guard let model = content.sharedModel(uuid) else { continue }
       content.forEachChild(of: model) { child in

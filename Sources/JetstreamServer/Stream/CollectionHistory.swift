@@ -16,16 +16,20 @@ struct CollectionHistory {
   var isEmpty: Bool { inserted.isEmpty && removed.isEmpty }
 
   mutating func note(from old: [UUID], to new: [UUID], sequence: Int, origin: Int?) {
-    let oldSet = Set(old)
-    let newSet = Set(new)
+    let (oldList, newList) = (UUIDList(old), UUIDList(new))
     let event = Event(sequence: sequence, origin: origin)
-    for uuid in new where !oldSet.contains(uuid) {
+    let come = new.filter { !oldList.contains($0) }
+    let gone = old.filter { !newList.contains($0) }
+    // A table that would grow no more than once is left as it is: otherwise each call could cost O(n) in all elements.
+    if come.count > inserted.count / 2 { inserted.reserveCapacity(inserted.count + come.count) }
+    if gone.count > removed.count / 2 { removed.reserveCapacity(removed.count + gone.count) }
+    for uuid in come {
       inserted[uuid] = event
-      removed[uuid] = nil
+      if !removed.isEmpty { removed[uuid] = nil }
     }
-    for uuid in old where !newSet.contains(uuid) {
+    for uuid in gone {
       removed[uuid] = event
-      inserted[uuid] = nil
+      if !inserted.isEmpty { inserted[uuid] = nil }
     }
   }
 
