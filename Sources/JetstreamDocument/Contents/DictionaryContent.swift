@@ -50,14 +50,26 @@ package struct DictionaryContent: Sendable, Hashable {
   }
 
   private mutating func index() {
-    keyCounts =
-      models.count < Self.indexedCount
-      ? nil : Dictionary(models.values.map { ($0, 1) }, uniquingKeysWith: +)
+    keyCounts = nil
+    guard models.count >= Self.indexedCount else { return }
+    var counts: [UUID: Int] = [:]
+    counts.reserveCapacity(models.capacity)
+    for model in models.values { counts[model, default: 0] += 1 }
+    keyCounts = counts
   }
 
   private mutating func count(_ model: UUID, _ step: Int) {
-    let count = (keyCounts?[model] ?? 0) + step
-    keyCounts?[model] = count == 0 ? nil : count
+    if step < 0, keyCounts?[model] == -step {
+      keyCounts?[model] = nil
+    } else {
+      keyCounts?[model, default: 0] += step
+    }
+  }
+
+  /// Makes room for a number of entries more. A dictionary that would grow no more than once for them is left as it is:
+  /// otherwise each call could cost O(n) in all entries.
+  mutating func reserve(_ additional: Int) {
+    if additional > models.count / 2 { models.reserveCapacity(models.count + additional) }
   }
 
   /// True if there is no entry.
@@ -68,7 +80,8 @@ package struct DictionaryContent: Sendable, Hashable {
 
   /// The entries in the order of the bytes of their keys, which is the same in every run. Cost: O(n log n).
   package var entries: [(key: String, model: UUID)] {
-    models.map { (key: $0.key, model: $0.value) }.sorted { $0.key.precedesInBytes($1.key) }
+    let entries = models.map { (key: $0.key, model: $0.value) }
+    return ByteOrder.places(entries.count) { entries[$0].key }.map { entries[$0] }
   }
 
   /// Returns true if a model has a key.

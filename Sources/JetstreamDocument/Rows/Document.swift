@@ -154,8 +154,9 @@ package final class Document {
   /// Makes room for a number of rows more.
   func reserve(_ additional: Int) { rows.reserve(additional) }
 
-  /// Takes a row out. The caller tells its children that it no longer holds them.
-  func remove(_ row: Row) { rows.remove(row.uuid) }
+  /// Takes a row out. Returns false if it is not in the document. The caller tells its children that it no longer holds
+  /// them.
+  func remove(_ row: Row) -> Bool { rows.remove(row.uuid) }
 
   /// Describes what must not be the case, a line for each; empty if all is well. For tests and simulations. Cost: O(n)
   /// in all values.

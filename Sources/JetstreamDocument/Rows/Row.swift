@@ -86,6 +86,12 @@ package final class Row: ManagedBuffer<Row.Header, UInt8> {
     return withSlots { $0.withDictionary(dictionary.index) { $0.holds(uuid) } }
   }
 
+  /// Makes room for a number of entries more in a dictionary of the row's class.
+  func reserve(_ additional: Int, in dictionary: PropertySchema) {
+    check(dictionary)
+    withSlots { $0.withDictionary(dictionary.index) { $0.reserve(additional) } }
+  }
+
   /// Applies operations to a collection of the row's class.
   func apply(_ operations: [PropertyOperation], to collection: PropertySchema) {
     check(collection)
@@ -102,14 +108,18 @@ package final class Row: ManagedBuffer<Row.Header, UInt8> {
   /// Every synced property with its value, and in place of a dictionary its entries, in the order of their keys.
   package var properties: JSONObject {
     var result = JSONObject()
+    result.reserveCapacity(schema.properties.count)
     for property in schema.properties where property.isSynced {
       let content = self[property]
       guard case .dictionary(let models) = content else {
-        result[property.wireName] = content.json
+        // Properties have different names, and no entry has one of them.
+        result.append(newKey: property.wireName, content.json)
         continue
       }
+      result.reserveCapacity(result.count + models.count + schema.properties.count)
       for (key, model) in models.entries {
-        result[EntryName.text(of: key, in: property.wireName)] = .string(model.wireText)
+        result.append(
+          newKey: EntryName.text(of: key, in: property.wireName), .string(model.wireText))
       }
     }
     return result
@@ -118,7 +128,7 @@ package final class Row: ManagedBuffer<Row.Header, UInt8> {
   /// Calls `body` with each model that a synced property holds, in order, and with the property: for a dictionary once
   /// for each entry, with the dictionary.
   package func forEachChild(_ body: (UUID, PropertySchema) -> Void) {
-    for property in schema.properties where property.kind != .plain && property.isSynced {
+    for property in schema.holding {
       self[property].forEachModel { body($0, property) }
     }
   }

@@ -33,6 +33,8 @@ struct RowHolders {
 
   private var storage = Storage.none
 
+  var isEmpty: Bool { if case .none = storage { true } else { false } }
+
   var all: [Holder] {
     switch storage {
     case .none: []

@@ -31,15 +31,24 @@ struct RowIndex {
 
   /// Adds a row, or replaces the one with the same UUID. Cost: O(1) on average.
   mutating func insert(_ row: Row) {
-    let mark = mark(row.uuid)
-    if count > 0, let slot = slot(of: row.uuid, mark) {
-      rows[slot] = row
-      return
-    }
+    let (uuid, mark) = (row.uuid, mark(row.uuid))
     if (count + 1) * 4 > hashes.count * 3 {
+      if count > 0, let slot = slot(of: uuid, mark) {
+        rows[slot] = row
+        return
+      }
       resize(to: max(16, hashes.count + hashes.count / 2))
     }
-    place(row, mark)
+    var slot = home(of: mark)
+    while hashes[slot] != 0 {
+      if hashes[slot] == mark, rows[slot]!.uuid == uuid {
+        rows[slot] = row
+        return
+      }
+      slot = self.slot(behind: slot)
+    }
+    hashes[slot] = mark
+    rows[slot] = row
     count += 1
   }
 
@@ -50,9 +59,10 @@ struct RowIndex {
     if slots > hashes.count, additional > count / 2 { resize(to: max(16, slots)) }
   }
 
-  /// Removes the row of the model with this UUID, if there is one. Cost: O(1).
-  mutating func remove(_ uuid: UUID) {
-    guard count > 0, var hole = slot(of: uuid, mark(uuid)) else { return }
+  /// Removes the row of the model with this UUID. Returns false if there is none. Cost: O(1).
+  @discardableResult
+  mutating func remove(_ uuid: UUID) -> Bool {
+    guard count > 0, var hole = slot(of: uuid, mark(uuid)) else { return false }
     count -= 1
     var next = hole
     while true {
@@ -67,6 +77,7 @@ struct RowIndex {
     }
     hashes[hole] = 0
     rows[hole] = nil
+    return true
   }
 
   /// Describes what must not be the case, a line for each; empty if all is well. Cost: O(n).

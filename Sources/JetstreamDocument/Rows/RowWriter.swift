@@ -5,13 +5,15 @@ struct RowWriter {
   let document: Document
   /// Finds rows that have left and may come back.
   let known: (UUID) -> Row?
-  private(set) var outcome = Document.Outcome()
+  var outcome = Document.Outcome()
   /// The rows that the fragments add.
-  private var created = RowIndex()
-  /// Those of them that a property has held.
-  private var referenced = RowIndex()
+  var created = CreatedRows()
+  /// The class of the last one.
+  private var createdSchema: ClassSchema?
   /// The rows that a property has let go of.
-  private var suspects: [Row] = []
+  var suspects: [Row] = []
+  /// The rows below which ``takeIn(_:)`` has not looked yet.
+  var open: [Row] = []
 
   init(document: Document, known: @escaping (UUID) -> Row?) {
     self.document = document
@@ -21,42 +23,57 @@ struct RowWriter {
   mutating func write(_ fragments: [SyncFragment]) {
     let additions = fragments.indices.filter { fragments[$0].kind == .add }
     created.reserve(additions.count)
-    for at in additions { make(fragments[at], at) }
-    referenced.reserve(created.count)
+    var rows: [Row?] = []
+    rows.reserveCapacity(additions.count)
+    // The fragments are read where they stand: each copy is retained field by field.
+    for at in additions { rows.append(make(fragments.span[at], at)) }
     document.reserve(created.count)
-    for at in additions { write(fragments[at], at) }
-    for at in fragments.indices where fragments[at].kind == .change { write(fragments[at], at) }
+    outcome.entered.reserveCapacity(created.count)
+    for (place, at) in additions.enumerated() {
+      if let row = rows[place] { write(fragments.span[at], to: row, at) }
+    }
+    for at in fragments.indices where fragments[at].kind == .change {
+      guard let row = find(fragments[at].uuid) else {
+        fail(at, .unknownModel(className: fragments[at].className, model: fragments[at].uuid))
+        continue
+      }
+      write(fragments.span[at], to: row, at)
+    }
     letGo()
-    for at in additions {
+    for (place, at) in additions.enumerated() {
+      if let row = rows[place], isIn(row) { continue }
       let uuid = fragments[at].uuid
-      guard let row = created[uuid], !document.has(row), referenced[uuid] == nil else { continue }
+      guard let row = created.unreferenced(uuid), !isIn(row) else { continue }
       fail(at, .noParent(className: fragments[at].className, model: uuid))
     }
   }
 
-  private mutating func make(_ fragment: SyncFragment, _ at: Int) {
-    if let row = find(fragment.uuid) {
-      if !document.has(row) { dropEntries(of: row, notIn: fragment) }
-      guard row.schema.wireName != fragment.className else { return }
-      return fail(
+  /// Returns the row that an addition is written to. Nil, after noting an error, if there is none.
+  private mutating func make(_ fragment: SyncFragment, _ at: Int) -> Row? {
+    let uuid = fragment.uuid
+    let present = document[uuid]
+    if let row = present ?? created[uuid] ?? known(uuid) {
+      if present == nil { dropEntries(of: row, notIn: fragment) }
+      if row.schema.wireName == fragment.className { return row }
+      fail(
         at,
-        .classMismatch(
-          model: fragment.uuid, className: row.schema.wireName, other: fragment.className))
+        .classMismatch(model: uuid, className: row.schema.wireName, other: fragment.className))
+      return nil
     }
-    guard let schema = document.schema[fragment.className] else {
-      return fail(at, .unknownClass(className: fragment.className, model: fragment.uuid))
+    if createdSchema?.wireName != fragment.className {
+      createdSchema = document.schema[fragment.className]
     }
-    created.insert(Row.make(schema, fragment.uuid))
+    guard let schema = createdSchema else {
+      fail(at, .unknownClass(className: fragment.className, model: uuid))
+      return nil
+    }
+    let row = Row.make(schema, uuid)
+    created.append(row)
+    return row
   }
 
-  private mutating func write(_ fragment: SyncFragment, _ at: Int) {
-    guard let row = find(fragment.uuid) else {
-      if fragment.kind == .change {
-        fail(at, .unknownModel(className: fragment.className, model: fragment.uuid))
-      }
-      return
-    }
-    if fragment.kind == .add, row.schema.wireName != fragment.className { return }
+  private mutating func write(_ fragment: SyncFragment, to row: Row, _ at: Int) {
+    reserveEntries(of: row, for: fragment)
     for member in fragment.properties.members {
       guard let property = property(member.key, row, at) else { continue }
       write(member.value, to: property, of: row, at)
@@ -68,6 +85,17 @@ struct RowWriter {
       } else {
         add(entry.operations, to: property, of: row, at)
       }
+    }
+  }
+
+  /// Makes room for the entries that a fragment with many values names.
+  private func reserveEntries(of row: Row, for fragment: SyncFragment) {
+    guard row.schema.hasDictionaries, fragment.properties.count > 16 else { return }
+    for property in row.schema.holding where property.kind == .dictionary {
+      let count = fragment.properties.members.count {
+        EntryName.isEntry($0.key, of: property.wireName)
+      }
+      row.reserve(count, in: property)
     }
   }
 
@@ -105,77 +133,67 @@ struct RowWriter {
     case .plain:
       guard let normal = property.normalized(value) else {
         fail(at, invalid(property, row))
-        if let null = property.normalized(.null) { set(.value(null), property, row) }
+        if let null = property.normalized(.null) { row[property] = .value(null) }
         return
       }
       // The same value written in another way changes nothing.
-      if !property.isSame(row[property].json, as: normal) { set(.value(normal), property, row) }
+      if !property.isSame(row[property].json, as: normal) { row[property] = .value(normal) }
     case .reference:
-      if value == .null { return set(.reference(nil), property, row) }
+      if case .null = value { return set(nil, property, row) }
       guard let uuid = uuid(in: value) else { return fail(at, invalid(property, row)) }
-      if child(uuid, property, row, at) != nil { set(.reference(uuid), property, row) }
+      if let child = child(uuid, property, row, at) { set(child, property, row) }
     case .dictionary:
       // No name in a fragment is that of a whole dictionary.
       fail(at, invalid(property, row))
     case .collection:
       guard case .array(let elements) = value else { return fail(at, invalid(property, row)) }
-      var list: [UUID] = []
-      list.reserveCapacity(elements.count)
-      var seen: Set<UUID> = []
+      var list = UUIDList(capacity: elements.count)
       for element in elements {
         guard let uuid = uuid(in: element) else {
           fail(at, invalid(property, row))
           continue
         }
-        guard child(uuid, property, row, at) != nil, seen.insert(uuid).inserted else { continue }
-        list.append(uuid)
+        if child(uuid, property, row, at) != nil { list.insert(uuid) }
       }
-      set(.collection(CollectionContent(list)), property, row)
+      set(CollectionContent(Array(list.elements)), property, row)
     }
   }
 
   private mutating func edit(
     _ property: PropertySchema, of row: Row, _ operations: [PropertyOperation], _ at: Int
   ) {
-    var applied: [PropertyOperation] = []
-    applied.reserveCapacity(operations.count)
-    for operation in operations {
+    // The rows that the operations insert, and the places of those that are left out.
+    var (inserted, leftOut): ([Row], [Int]) = ([], [])
+    var removes = false
+    for (place, operation) in operations.enumerated() {
       switch operation {
       case .insert(let uuid, _):
-        if child(uuid, property, row, at) != nil { applied.append(operation) }
-      case .move, .remove: applied.append(operation)
-      case .add: fail(at, invalid(property, row))
+        guard let child = child(uuid, property, row, at) else {
+          leftOut.append(place)
+          continue
+        }
+        if inserted.isEmpty { inserted.reserveCapacity(operations.count - place) }
+        inserted.append(child)
+      case .remove: removes = true
+      case .move: break
+      case .add:
+        fail(at, invalid(property, row))
+        leftOut.append(place)
       }
+    }
+    var applied = operations
+    if !leftOut.isEmpty {
+      let leftOut = Set(leftOut)
+      applied = operations.indices.filter { !leftOut.contains($0) }.map { operations[$0] }
     }
     row.apply(applied, to: property)
-    if document.has(row) { noteMembers(after: applied, on: property, of: row) }
-  }
-
-  /// Takes in the rows that a collection of a row in the document holds after operations, and suspects those that it let go
-  /// of. The holders tell which it held before: the other elements are not looked at.
-  private mutating func noteMembers(
-    after operations: [PropertyOperation], on property: PropertySchema, of row: Row
-  ) {
+    guard isIn(row) else { return }
     let holder = RowHolders.Holder(row, property)
-    var isMember: [UUID: Bool] = [:]
-    for operation in operations {
-      switch operation {
-      case .insert(let uuid, _): isMember[uuid] = true
-      case .remove(let uuid): isMember[uuid] = false
-      case .move, .add: break
-      }
-    }
-    for operation in operations {
-      guard let uuid = operation.model, let isIn = isMember.removeValue(forKey: uuid),
-        let child = find(uuid), child.holders.contains(holder) != isIn
-      else { continue }
-      if isIn {
-        child.holders.insert(holder)
-        if !document.has(child) { takeIn(child) }
-      } else {
-        child.holders.remove(holder)
-        suspects.append(child)
-      }
+    if removes, !inserted.isEmpty { return noteMembers(after: applied, of: holder) }
+    for child in inserted { hold(child, by: holder) }
+    if !removes { return }
+    for case .remove(let uuid) in applied {
+      if let child = find(uuid) { release(child, from: holder) }
     }
   }
 
@@ -185,8 +203,8 @@ struct RowWriter {
     let additions = operations.filter { $0.model == nil }
     if additions.count < operations.count { fail(at, invalid(property, row)) }
     guard let range = property.counterRange else { return fail(at, invalid(property, row)) }
-    let sum = PropertyOperation.apply(additions, to: row[property].json, within: range)
-    set(.value(sum), property, row)
+    row[property] = .value(
+      PropertyOperation.apply(additions, to: row[property].json, within: range))
   }
 
   private func uuid(in value: JSONValue) -> UUID? {
@@ -197,7 +215,8 @@ struct RowWriter {
   private mutating func child(
     _ uuid: UUID, _ property: PropertySchema, _ row: Row, _ at: Int
   ) -> Row? {
-    guard let child = find(uuid) else {
+    let new = created.index(of: uuid)
+    guard let child = new.map({ created[$0] }) ?? document[uuid] ?? known(uuid) else {
       fail(
         at,
         .unknownReference(
@@ -209,70 +228,14 @@ struct RowWriter {
       fail(at, invalid(property, row))
       return nil
     }
-    if created[uuid] != nil { referenced.insert(child) }
+    if let new { created.isReferenced[new] = true }
     return child
   }
 
-  /// Gives a property its content. Those that a row in the document no longer holds are suspects, those that it holds
-  /// from now on come in at once, even if another fragment lets go of them again.
-  private mutating func set(_ content: RowContent, _ property: PropertySchema, _ row: Row) {
-    let old = row[property]
-    row[property] = content
-    guard property.kind != .plain, document.has(row), old != content else { return }
-    let holder = RowHolders.Holder(row, property)
-    let (gone, come) = old.differences(to: content)
-    for uuid in gone {
-      guard let child = find(uuid) else { continue }
-      // The dictionary is one holder, whatever the number of entries by which it holds the model.
-      if property.entryKey != nil, row.hasEntry(uuid, in: property) { continue }
-      child.holders.remove(holder)
-      suspects.append(child)
-    }
-    for uuid in come {
-      guard let child = find(uuid) else { continue }
-      child.holders.insert(holder)
-      if !document.has(child) { takeIn(child) }
-    }
+  /// Returns the row of a model that is in the document, is added, or has left. No two of them are different.
+  mutating func find(_ uuid: UUID) -> Row? {
+    created[uuid] ?? document[uuid] ?? known(uuid)
   }
-
-  // MARK: Coming and going
-
-  /// Takes in a row that the document holds now, with those below it, depth first.
-  private mutating func takeIn(_ top: Row) {
-    document.insert(top)
-    var open = [top]
-    while let row = open.popLast() {
-      outcome.entered.append(row)
-      let bottom = open.count
-      row.forEachChild { uuid, property in
-        guard let child = find(uuid) else { return }
-        child.holders.insert(.init(row, property))
-        if document.has(child) { return }
-        document.insert(child)
-        open.append(child)
-      }
-      open[bottom...].reverse()
-    }
-  }
-
-  /// Takes out the rows that the root no longer leads to.
-  private mutating func letGo() {
-    var reach = RowReach(root: document.root)
-    while let row = suspects.popLast() {
-      guard document.has(row), !reach.leads(to: row) else { continue }
-      document.remove(row)
-      // The root does not lead to those that hold it, either.
-      row.holders = RowHolders()
-      outcome.left.append(row)
-      row.forEachChild { uuid, property in
-        guard let child = document[uuid] else { return }
-        child.holders.remove(.init(row, property))
-        suspects.append(child)
-      }
-    }
-  }
-
-  private func find(_ uuid: UUID) -> Row? { document[uuid] ?? created[uuid] ?? known(uuid) }
 
   private mutating func fail(_ at: Int, _ error: ScopeError) { outcome.errors.append((at, error)) }
 

@@ -6,6 +6,8 @@ package final class ClassSchema: Sendable {
   package let superclasses: [String]
   /// All properties, in the order of declaration, inherited ones first.
   package let properties: [PropertySchema]
+  /// The synced properties that hold models.
+  package let holding: [PropertySchema]
   /// The synced properties with rules for their values; nil for none.
   package let ruled: [PropertySchema]?
   /// True if the models of a collection have different values of a property.
@@ -18,6 +20,7 @@ package final class ClassSchema: Sendable {
     self.wireName = wireName
     self.superclasses = superclasses
     self.properties = properties
+    holding = properties.filter { $0.kind != .plain && $0.isSynced }
     let ruled = properties.filter { $0.rules != nil && $0.isSynced }
     self.ruled = ruled.isEmpty ? nil : ruled
     hasUnique = ruled.contains { $0.rules?.isUnique == true }
