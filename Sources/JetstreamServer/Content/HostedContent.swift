@@ -34,6 +34,8 @@ package protocol ContentHost: AnyObject {
   func entered(_ model: any HostedModel, byClient: Bool)
   /// Takes a model that has left the content.
   func left(_ model: any HostedModel, _ leaving: Leaving)
+  /// Makes room for a number of models that are about to leave.
+  func expect(departures count: Int)
   /// Takes a change set of the app.
   func localChange(_ sealed: SealedChanges)
 }

@@ -113,8 +113,11 @@ package final class RowsContent: HostedContent {
     known: @escaping (UUID) -> (any HostedModel)?
   ) -> [(fragment: Int, error: ScopeError)] {
     let outcome = document.apply(fragments, known: { known($0) as? Row })
-    for row in outcome.entered { host?.entered(row, byClient: byClient) }
-    for row in outcome.left { host?.left(row, Leaving(byClient: byClient)) }
+    if let host {
+      for row in outcome.entered { host.entered(row, byClient: byClient) }
+      host.expect(departures: outcome.left.count)
+      for row in outcome.left { host.left(row, Leaving(byClient: byClient)) }
+    }
     if let stateDigest {
       for fragment in fragments { stateDigest.note(fragment.uuid) }
       for row in outcome.entered + outcome.left { stateDigest.note(row.uuid) }

@@ -81,14 +81,24 @@ extension ScopeOrder {
   func broughtBack(
     by effective: [SyncFragment]
   ) -> (models: [any HostedModel], unknown: [SyncFragment]) {
-    var added = Set<UUID>(minimumCapacity: effective.count)
+    // Mostly models come in the order of their additions: as long as they do, none has to be looked for.
+    var next = 0
+    let rest = passage.arrived.drop { model in
+      while next < effective.count, effective[next].kind != .add { next += 1 }
+      guard next < effective.count, effective[next].uuid == model.uuid else { return false }
+      next += 1
+      return true
+    }
+    if rest.isEmpty, passage.returned.isEmpty { return ([], []) }
+    var added = UUIDList(capacity: effective.count)
     for at in effective.indices where effective[at].kind == .add {
       added.insert(effective[at].uuid)
     }
-    let models = passage.arrived
+    let models =
+      rest
       .filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
       .sorted(byUUID: \.uuid)
-    let returned = passage.returned.subtracting(added).sorted()
+    let returned = passage.returned.filter { !added.contains($0) }.sorted()
     return (models, returned.compactMap { content.unknownModel($0) })
   }
 
@@ -120,6 +130,7 @@ extension ScopeOrder {
       return properties
     }
     var result = JSONObject()
+    result.reserveCapacity(fragment.properties.count)
     for member in fragment.properties.members {
       let property = schema[wireName: member.key]
       guard let value = currentValue(of: property, named: member.key, in: model) else { continue }
@@ -152,6 +163,8 @@ extension ScopeOrder {
 private struct ToldValues {
   /// The position of the last fragment that has operations, by model.
   private var lastEdits: [UUID: Int] = [:]
+  /// The model of them if there is one alone.
+  private var onlyModel: UUID?
   /// The models that are added: all of their values are told.
   private var models: Set<UUID> = []
   private var properties: Set<PropertyKey> = []
@@ -165,6 +178,7 @@ private struct ToldValues {
       lastEdits[fragments[at].uuid] = at
     }
     if lastEdits.isEmpty { return nil }
+    if lastEdits.count == 1 { onlyModel = lastEdits.first?.key }
     for at in fragments.indices where fragments[at].kind == .add && concerns(fragments[at].uuid) {
       models.insert(fragments[at].uuid)
     }
@@ -187,7 +201,9 @@ private struct ToldValues {
   }
 
   /// Returns true if some fragment has operations on a model.
-  func concerns(_ model: UUID) -> Bool { lastEdits[model] != nil }
+  func concerns(_ model: UUID) -> Bool {
+    if let onlyModel { onlyModel == model } else { lastEdits[model] != nil }
+  }
 
   /// Returns true if the resulting value of a property is told, as far as the fragments were noted.
   func includes(_ key: String, of model: UUID) -> Bool {

@@ -26,8 +26,15 @@ struct Tombstones {
     models[model.uuid] = (model, sequence)
   }
 
+  /// Makes room for a number of models that are about to leave. A table that would grow no more than once for them is
+  /// left as it is: otherwise each change set could cost O(n) in all models that have left.
+  mutating func reserve(_ count: Int) {
+    if count > models.count / 2 { models.reserveCapacity(models.count + count) }
+  }
+
   /// Notes a model that comes in: if it had left before, it has come back.
   mutating func noteReturn(of uuid: UUID) {
+    if models.isEmpty { return }
     if models.removeValue(forKey: uuid) != nil { revived.insert(uuid) }
   }
 
@@ -121,6 +128,10 @@ struct Tombstones {
     }
     return problems
   }
+}
+
+extension ScopeOrder {
+  func expect(departures count: Int) { tombstones.reserve(count) }
 }
 
 /// The models that come and go with one submission.
