@@ -89,20 +89,21 @@ import Testing
   }
 
   @Test(
-    "An answer of something that is no WebSocket server is permanent",
-    arguments: [200, 204, 301, 302, 307, 308, 400, 401, 403, 404, 405, 410, 426, 501])
+    "An answer of a server that refuses the request, or serves no WebSocket, is permanent",
+    arguments: [400, 401, 403, 404, 405, 410, 426, 501])
   func permanentAnswer(status: Int) {
     #expect(WebSocketError.handshakeRefused(status: status).isPermanent)
   }
 
   @Test(
-    "An answer that may change is not permanent", arguments: [408, 425, 429, 500, 502, 503, 504])
+    "An answer that may change, such as that of a captive portal, is not permanent",
+    arguments: [200, 204, 301, 302, 307, 308, 408, 425, 429, 500, 502, 503, 504, 511])
   func passingAnswer(status: Int) {
     #expect(!WebSocketError.handshakeRefused(status: status).isPermanent)
   }
 
   @Test(
-    "An answer that names a time to come back is not permanent", arguments: [200, 302, 405, 501])
+    "An answer that names a time to come back is not permanent", arguments: [405, 410, 501])
   func answerForNow(status: Int) {
     let error = WebSocketError.handshakeRefused(status: status, retryAfter: .seconds(7))
     #expect(!error.isPermanent)
