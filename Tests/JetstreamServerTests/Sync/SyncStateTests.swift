@@ -119,6 +119,60 @@ struct SyncStateTests {
     #expect(server.engine.state(of: server.scope)?.isUpToDate == true)
   }
 
+  /// The connection is lost, and the client resumes the session; the server names its sequence.
+  private func resume(_ server: ScriptedServer, receivedUpTo index: Int, latest sequence: Int) {
+    server.close()
+    server.advance(by: .seconds(1))
+    server.open()
+    var ping = Ping(ack: index, resendMissing: true)
+    ping.latest = [Ping.Place(scopeIndex: 0, sequence: sequence)]
+    server.receive(.ping(ping))
+  }
+
+  /// Returns the sequences among these behind whose change sets the scope is up to date.
+  private func upToDate(_ server: ScriptedServer, behind sequences: ClosedRange<Int>) -> [Int] {
+    sequences.filter { sequence in
+      var sync = ScopeSync(index: 0, scopeIndex: 0, fragments: [])
+      sync.sequence = sequence
+      server.receive(.scopeSync(sync))
+      return server.engine.state(of: server.scope)?.isUpToDate == true
+    }
+  }
+
+  @Test("A grant that was on its way when the connection was lost does not make its scope current")
+  func resumedBeforeGrant() {
+    let server = ScriptedServer()
+    server.connect()
+    server.open()
+    server.fetch()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    resume(server, receivedUpTo: 1, latest: 9)
+    server.grant(ScopePosition(epoch: "e", sequence: 7))
+    #expect(server.engine.state(of: server.scope)?.isUpToDate == false)
+    #expect(upToDate(server, behind: 8...10) == [9, 10])
+  }
+
+  @Test("Nor does the answer to a request for what the scope has missed", arguments: [true, false])
+  func resumedBeforeAnswer(isWhole: Bool) throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 7))
+    server.receive(
+      text: isWhole
+        ? ##"{"type":"ScopeSync","index":#,"scopeIndex":0,"fragments":[7]}"##
+        : #"{"type":"ScopeSync","index":0,"scopeIndex":0,"fragments":[],"sequence":9}"#)
+    let fetch = try #require(server.takeSent().last)
+    resume(server, receivedUpTo: fetch.index, latest: 11)
+    let standing = ScopeStanding(
+      position: ScopePosition(epoch: "e", sequence: 9), resumes: !isWhole)
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(
+          index: isWhole ? 4 : 3, replyTo: fetch.index, scopeIndex: 0, standing: standing)))
+    if isWhole { server.receive(server.state(5)) }
+    #expect(server.engine.state(of: server.scope)?.isUpToDate == false)
+    #expect(upToDate(server, behind: isWhole ? 10...12 : 8...12) == [11, 12])
+  }
+
   @Test("States can be followed, and uploads and downloads awaited")
   func live() async throws {
     let server = Server()
