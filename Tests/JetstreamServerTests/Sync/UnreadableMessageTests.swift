@@ -119,6 +119,48 @@ struct UnreadableMessageTests {
     expectSession(knowing: 4)
   }
 
+  @Test(
+    "A change set of the stream that names no scope is taken for one of any scope",
+    arguments: [
+      #"{"type":"ScopeSync","index":0,"scopeIndex":"none","fragments":[],"sequence":8}"#,
+      #"{"type":"ScopeSync","index":0,"fragments":[],"sequence":8,"number":1}"#,
+      #"{"type":"ScopeSync","index":0,"fragments":[7],"sequence":8}"#,
+      #"{"type":"ScopeSync","scopeIndex":0,"fragments":[],"sequence":8}"#,
+      #"{"index":0,"scopeIndex":0,"fragments":[],"sequence":8}"#, "7",
+    ])
+  func unreadableScopeInStream(text: String) throws {
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 7))
+    // The second one comes before the answer.
+    server.receive(text: "[\(text),\(text)]")
+    #expect(server.engine.state(of: server.scope)?.isUpToDate == false)
+    #expect(server.diagnostics.contains { $0.contains("skipped a message") })
+    let fetches = server.takeSent().compactMap { message in
+      if case .scopeFetch(let fetch) = message { fetch } else { nil }
+    }
+    let fetch = try #require(fetches.first)
+    #expect(fetches.count == 1 && fetch.since == nil && fetch.tell == .everything)
+    let standing = ScopeStanding(position: ScopePosition(epoch: "e", sequence: 8))
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 3, replyTo: fetch.index, scopeIndex: 0, standing: standing)),
+      server.state(4))
+    #expect(server.engine.state(of: server.scope)?.isSynced == true)
+    expectSession(knowing: 4)
+  }
+
+  @Test(
+    "A message of another kind without an index costs nothing",
+    arguments: [
+      #"{"type":"Ping","index":0,"ack":"none"}"#, #"{"type":"ScopeCursor","index":0}"#,
+      #"{"type":"ScopeCursor"}"#, #"{"type":"ScopeSyncReply","index":0,"replyTo":1}"#,
+    ])
+  func unreadableOther(text: String) {
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 7))
+    server.receive(text: text)
+    #expect(server.takeSent().isEmpty)
+    #expect(server.engine.state(of: server.scope)?.isSynced == true)
+  }
+
   @Test("A state that cannot be read is asked for again after a while, and nothing is dropped")
   func unreadableLaterState() {
     server.joinAtPosition(ScopePosition(epoch: "e", sequence: 1))
