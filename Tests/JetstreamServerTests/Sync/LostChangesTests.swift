@@ -91,6 +91,50 @@ struct LostChangesTests {
     #expect(places.count == 3 && Set(places).count == 1)
   }
 
+  @Test("They are retried once the scope is fetched again, and stay in the ledger before")
+  func retried() {
+    server.joinAtPosition(place)
+    canvas.name = "mine"
+    canvas.likes += 1
+    scope.flush()
+    end(.closed)
+    let lost = scope.conflicts.items
+    func retryInVain() {
+      let handle = scope.retry(scope.conflicts.items)
+      #expect(handle.changeSet.fragments.isEmpty && scope.conflicts.items == lost)
+      #expect(canvas.name == "mine" && canvas.likes == 1)
+    }
+    retryInVain()
+    server.connect()
+    server.open()
+    server.fetch()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next", protocol: 2)))
+    retryInVain()
+    scope.modify { scope.retry([lost[0]]) }
+    #expect(scope.conflicts.items == lost)
+    server.grant(place)
+    #expect(canvas.name == nil && canvas.likes == 0 && scope.conflicts.items == lost)
+    _ = server.takeSent()
+    scope.retry(lost)
+    #expect(canvas.name == "mine" && canvas.likes == 1 && scope.conflicts.isEmpty)
+    let sent = server.takeSyncs().flatMap(\.fragments)
+    #expect(sent.map(\.properties) == [["name": "mine"]])
+    #expect(sent.map(\.operations) == [["likes": [.add(1)]]])
+  }
+
+  @Test("A rejected change is not made again while no client syncs its scope")
+  func retriedWithoutClient() {
+    server.joinAtPosition(place)
+    canvas.name = "mine"
+    scope.flush()
+    let index = server.takeSyncs().last?.index ?? 0
+    server.reply(to: index, FragmentReply(error: .rejected("no")))
+    server.engine.close()
+    let items = scope.conflicts.items
+    #expect(scope.retry(items).changeSet.fragments.isEmpty)
+    #expect(items.count == 1 && scope.conflicts.items == items && canvas.name == nil)
+  }
+
   @Test("A scope with a log keeps them pending, and its ledger has none")
   func withLog() throws {
     server.connect()
