@@ -77,6 +77,49 @@ struct ManyEntriesTests {
     #expect(found < mostLinearGrowth)
   }
 
+  @Test("So does a change set that is taken back when others have written its entries")
+  func revert() {
+    let found = growth(from: 250) { count in
+      let scope = manualScope(Crew())
+      let root = scope.root as! Crew
+      let (mine, theirs) = (Mate(), Mate())
+      let set = scope.modify {
+        for number in 0..<count { root.members["\(number)"] = mine }
+      }.changeSet
+      scope.modify { for number in 0..<count { root.members["\(number)"] = theirs } }
+      return {
+        scope.revert(set)
+        #expect(root.members.count == count && root.members["0"] === theirs)
+      }
+    }
+    #expect(found < mostLinearGrowth)
+  }
+
+  @Test("So does a change set that is sent in parts, of entries that were sent or wait")
+  func split() {
+    let found = growth(from: 250) { count in
+      let (parent, child) = (UUID(), UUID())
+      let name = JSONValue.string(child.wireText)
+      let sources: [SyncFragment] = [
+        fragment(.change, ["crews": [.string(parent.wireText)]]),
+        SyncFragment(
+          .add, uuid: parent, className: "Crew",
+          properties: JSONObject(
+            (0..<count).map { ("members/\($0)", "there") }
+              + (0..<count).map { ("members/child\($0)", name) })),
+        SyncFragment(.add, uuid: child, className: "Mate", properties: [:]),
+      ]
+      return {
+        let messages = SetSplitter.split(
+          sources.enumerated().map { ($0, $1) }, limit: 2, isStructural: { _, _ in true },
+          before: { _, _ in nil })
+        let pieces = messages.joined().map(\.fragment.properties.count)
+        #expect(pieces.reduce(0, +) >= 2 * count)
+      }
+    }
+    #expect(found < mostLinearGrowth)
+  }
+
   @Test("So does the last shared state of a model, of entries that are in no change set yet")
   func confirmed() {
     let found = growth(from: 250) { count in
