@@ -36,15 +36,17 @@ extension WebSocketError: CustomStringConvertible {
 extension WebSocketError {
   /// True if the same attempt to connect can never succeed: the address cannot be used, a header cannot be sent, the
   /// server does not speak WebSocket, it refuses the request itself with 400, 401, 403, 404 or 426, or it answers as a
-  /// plain web server or a redirect does, with 2xx, 3xx, 405, 410 or 501 and no `Retry-After`.
+  /// plain web server does, with 405, 410 or 501 and no `Retry-After`.
+  ///
+  /// False for a page or a redirect, with 2xx or 3xx: it mostly comes from a network that answers in place of the server
+  /// until its user has signed in.
   public var isPermanent: Bool {
     switch self {
     case .invalidURL, .secureTransportUnavailable, .invalidHeader, .handshakeInvalid,
       .handshakeRefused(400, _), .handshakeRefused(401, _), .handshakeRefused(403, _),
       .handshakeRefused(404, _), .handshakeRefused(426, _):
       true
-    case .handshakeRefused(200..<400, nil), .handshakeRefused(405, nil),
-      .handshakeRefused(410, nil), .handshakeRefused(501, nil):
+    case .handshakeRefused(405, nil), .handshakeRefused(410, nil), .handshakeRefused(501, nil):
       true
     default: false
     }

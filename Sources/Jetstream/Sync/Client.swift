@@ -153,7 +153,8 @@ public final class Client: Observable {
   ///
   /// Throws ``SyncError/sessionDenied(reason:)`` if the server refuses, ``SyncError/sessionClosed(reason:)`` if the client is
   /// closed meanwhile, ``SyncError/cancelled``, and ``SyncError/connectionFailed(reason:)`` if no attempt can ever succeed, because the address
-  /// cannot be used, no WebSocket server answers there or it refuses the request.
+  /// cannot be used, no WebSocket server answers there or it refuses the request. A redirect or a page with status 200 is
+  /// taken for that of a network whose user has to sign in first: the client keeps trying.
   /// Scopes that have a log stay as they are then, and the next call goes on with them.
   public func connect(
     params: JSONValue = .object([:])
