@@ -121,6 +121,7 @@ extension ClientEngine {
       frame = []
     }
     for place in ping.latest { replica(place.scopeIndex)?.noteLatest(place.sequence) }
+    if ping.resendMissing { session[channel].requests.noteLatest(ping.latest) }
     if case .resuming = connection.state, ping.resendMissing, !session.isResuming {
       becomeOnline()
       fetchMissing()
@@ -149,6 +150,8 @@ extension ClientEngine {
       replica.session.bringsSchema = false
       replica.request.noteGranted()
       guard let standing = reply.standing else { return }
+      let latest = session[channel].requests.takeLatest(of: index)
+      replica.session.latest = max(replica.session.latest, latest ?? 0)
       replica.receive(
         .standing(standing, request.tell, since: request.since), index: reply.index)
       if standing.resumes, request.tell != .nothing { complete(replica, .success(())) }

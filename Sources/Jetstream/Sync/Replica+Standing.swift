@@ -15,6 +15,8 @@ extension Replica {
   /// has asked for at the sequence `since`.
   func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell, since: Int) {
     progress.aim(at: standing.position.sequence, since: since)
+    // The server may have granted this before the client has resumed the session.
+    if tell == .everything { progress.extendTarget(to: session.latest) }
     session.stateStanding = nil
     session.stateParts = []
     session.needsNextState = session.needsState || !session.hasState

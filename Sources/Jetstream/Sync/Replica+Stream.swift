@@ -30,6 +30,7 @@ extension Replica {
   /// Notes the sequence that the server has when the client resumes the session. The replica is not up to date before the
   /// stream has brought it there, which takes several frames if much is missing, or if it is not durable yet.
   func noteLatest(_ sequence: Int) {
+    session.latest = max(session.latest, sequence)
     if session.isTaking { progress.extendTarget(to: sequence) }
   }
 

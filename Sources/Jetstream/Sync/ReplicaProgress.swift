@@ -8,7 +8,7 @@ struct ReplicaProgress {
   var hasBase = false
   /// True after the server reported a different history, until its full state is applied.
   private(set) var hasDiverged = false
-  /// The server's sequence when it granted the last request, or when the client resumed the session since.
+  /// The server's sequence when it granted the last request, or when the client resumed the session later.
   private var target = 0
   /// The sequence that was applied when the last request that was granted was made.
   private var requestedAt = 0

@@ -12,6 +12,8 @@ struct ReplicaSession {
   var bringsSchema = false
   /// The sequence up to which the client has acknowledged the server's order.
   var acknowledged = 0
+  /// The sequence that the server had when it last answered a client that resumes the session; 0 if it has not named one.
+  var latest = 0
   /// True if a state has been applied in this session. The state contains all changes that arrive before it.
   var hasState = false
   /// The last request to the server for remote changes.

@@ -21,6 +21,10 @@ struct ScopeRequests {
   /// The scope indexes that the server has granted to such requests.
   private var leftGrants: Set<Int> = []
 
+  /// The sequences that the server has named when the session was resumed, by scope index, until the answers come that it
+  /// has sent before.
+  private var latest: [Int: Int] = [:]
+
   /// True if no scope waits for an answer.
   var isEmpty: Bool { open.isEmpty }
 
@@ -44,6 +48,17 @@ struct ScopeRequests {
 
   /// Returns the replica whose request message `index` has carried; nil if it was another message.
   func replica(of index: Int) -> Replica? { open[index]?.replica }
+
+  /// Notes the sequences that the server has when the session is resumed: an answer that is on its way is older, and has an
+  /// earlier one.
+  mutating func noteLatest(_ places: [Ping.Place]) {
+    latest = [:]
+    if isEmpty { return }
+    for place in places { latest[place.scopeIndex] = place.sequence }
+  }
+
+  /// Removes and returns the sequence that a scope is known to have; nil if there is none.
+  mutating func takeLatest(of scopeIndex: Int) -> Int? { latest.removeValue(forKey: scopeIndex) }
 
   /// Handles the end of a replica's syncing.
   mutating func leave(_ replica: Replica) {
