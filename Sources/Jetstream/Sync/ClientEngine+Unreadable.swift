@@ -5,8 +5,8 @@
 extension ClientEngine {
   func handle(_ error: MessageError, in channel: Int) {
     diagnose(.warning, .session, "skipped a message: \(error)")
-    guard !connection.isCreating, let index = error.index else { return }
-    if index == 0 { return missedInStream(error) }
+    guard !connection.isCreating else { return }
+    guard let index = error.index, index > 0 else { return missedInStream(error, in: channel) }
     guard isNext(index, in: channel) else { return }
     switch error {
     case .unknownType: break
@@ -43,14 +43,25 @@ extension ClientEngine {
     }
   }
 
-  /// Recovers from a change set of a scope's stream that could not be read. Change sets of a stream have no index.
+  /// Recovers from a change set of a stream that could not be read. Change sets of a stream have no index.
+  ///
+  /// If the message does not say which scope it concerns, it may have been a change set of any. Without a recovery, the
+  /// scope would ask for what is behind its place when it finds the gap, be sent the same message, and ask again.
+  private func missedInStream(_ error: MessageError, in channel: Int) {
+    guard session.version > 1 else { return }
+    if case .inScope(let scopeIndex, _) = error {
+      if let replica = replica(scopeIndex) { missedInStream(of: replica) }
+    } else if error.mayBeChangeSet {
+      for replica in replicas(in: channel) { missedInStream(of: replica) }
+    }
+  }
+
+  /// Recovers from a change set of a scope's stream that could not be read, or that may have been one.
   ///
   /// Behind the place of the replica, the server would send the same change set again. So the client asks for the full
   /// state, once, and ignores the stream until the answer arrives.
-  private func missedInStream(_ error: MessageError) {
-    guard case .inScope(let scopeIndex, _) = error, session.version > 1,
-      let replica = replica(scopeIndex), replica.session.isTaking,
-      !replica.session.isTakingState, !session.isAsking(for: replica)
+  private func missedInStream(of replica: Replica) {
+    guard replica.session.isTaking, !replica.session.isTakingState, !session.isAsking(for: replica)
     else { return }
     replica.askForMissed()
     send(fetch: replica, tell: .everything, isWhole: true)
@@ -69,6 +80,19 @@ extension ClientEngine {
   func lose(_ replica: Replica, because problem: String) {
     giveBack(replica)
     lose(replica, .unreadable(problem), as: .invalidReply(problem: problem))
+  }
+}
+
+extension MessageError {
+  /// True unless the message is known not to be a change set. Messages of unknown types are none.
+  fileprivate var mayBeChangeSet: Bool {
+    switch self {
+    case .notAnObject, .inScope, .inChangeSet: true
+    case .unknownType, .inReply: false
+    case .missing(let type, _, _), .invalid(let type, _, _, _),
+      .invalidElement(let type, _, _, _, _):
+      type.isEmpty || type == ScopeSync.type
+    }
   }
 }
 
