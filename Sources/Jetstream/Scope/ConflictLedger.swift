@@ -17,7 +17,8 @@ import Observation
 ///
 /// When the syncing of a scope ends, because the server has the scope no longer or denies a session, its pending changes are
 /// conflicts, too. These are not undone: the scope goes on showing the local values. They are for a retry once the
-/// scope is fetched again. If it is fetched with its log, they are pending again, and leave the ledger.
+/// scope is fetched again, and ``Scope/retry(_:message:author:)`` leaves them in the ledger before. If the scope is fetched
+/// with its log, they are pending again, and leave the ledger.
 ///
 /// One mistake is one conflict: a change that the server rejected only because of another one is among the
 /// ``Conflict/consequences`` of that one. It is retried and discarded together with that conflict, and becomes a
@@ -50,6 +51,8 @@ public final class ConflictLedger: Observable {
   }
 
   private var stored: [Conflict] = []
+  /// The conflicts and consequences whose changes the scope goes on showing, since its syncing has ended.
+  private var shown: Set<Conflict.ID> = []
   /// The number of times that conflicts were removed.
   private var removals = 0
   private let registrar = ObservationRegistrar()
@@ -112,6 +115,21 @@ public final class ConflictLedger: Observable {
     let known = Set(items.flatMap(\.parts).map(ConflictName.init))
     add(conflicts.filter { !known.contains(ConflictName($0)) })
   }
+
+  /// Adds the pending changes of a scope whose syncing has ended: it goes on showing them.
+  func addShown(_ conflicts: [Conflict]) {
+    let names = Set(conflicts.flatMap(\.parts).map(ConflictName.init))
+    // Those that the ledger has already, from an earlier attempt to sync the scope, have other identities.
+    let known = items.flatMap(\.parts).filter { names.contains(ConflictName($0)) }
+    shown.formUnion((conflicts.flatMap(\.parts) + known).lazy.map(\.id))
+    restore(conflicts)
+  }
+
+  /// Notes that the server's state has replaced the content of the scope.
+  func noteState() { shown = [] }
+
+  /// Returns true if the scope shows the change of a conflict, so that it cannot be made again.
+  func isShown(_ conflict: Conflict) -> Bool { shown.contains(conflict.id) }
 
   func add(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
@@ -230,8 +248,10 @@ extension Scope {
   /// model that is gone, or of a model that another replica has moved. A change of a model that only local properties hold
   /// is made, and sent once a synced property holds that model.
   ///
-  /// Conflicts of a scope whose syncing has ended are retried after the next fetch: until then the scope shows the local
-  /// values, so operations would count twice, and values would be no change.
+  /// While no client syncs the scope, nothing is made again, since nothing of it would be sent: all conflicts stay in the
+  /// ledger. Those of changes that were pending when the syncing ended stay there until the next fetch has brought the
+  /// server's state: the scope shows the local values before, so operations would count twice, and values would be no
+  /// change.
   ///
   /// - Parameters:
   ///   - conflicts: conflicts of this scope.
@@ -244,9 +264,11 @@ extension Scope {
   ) -> ChangeSetHandle {
     // Those that an enclosing call of `modify` has retried stay in the ledger until it ends.
     let retried = Set(modification?.retried ?? [])
-    let known = self.conflicts.items.flatMap(\.parts).filter { !retried.contains($0.id) }
-    let conflicts = completing(
-      conflicts.flatMap(\.parts).filter { !retried.contains($0.id) }, from: known)
+    func isPossible(_ conflict: Conflict) -> Bool {
+      incoming.hasReplicas && !retried.contains(conflict.id) && !self.conflicts.isShown(conflict)
+    }
+    let known = self.conflicts.items.flatMap(\.parts).filter(isPossible)
+    let conflicts = completing(conflicts.flatMap(\.parts).filter(isPossible), from: known)
     var needed: [UUID: Conflict] = [:]
     for conflict in conflicts where conflict.property == nil { needed[conflict.model] = conflict }
     let changes = conflicts.filter { $0.property != nil }

@@ -18,6 +18,9 @@ struct IncomingGate {
 
   var isOpen: Bool { pauses == 0 }
 
+  /// True while a client syncs the scope.
+  var hasReplicas: Bool { listeners.contains { $0.owner != nil } }
+
   mutating func add(_ listener: Listener) {
     listeners.removeAll { $0.owner == nil }
     listeners.append(listener)

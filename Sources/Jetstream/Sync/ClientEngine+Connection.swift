@@ -124,7 +124,7 @@ extension ClientEngine {
     // A listener of the change sets that were sealed may have ended the syncing of some.
     let ended = lost.map(\.replica).filter { replica in replicas.contains { $0 === replica } }
     stop(next, error, ending: ended)
-    for (scope, conflicts) in losses { scope.conflicts.restore(conflicts) }
+    for (scope, conflicts) in losses { scope.conflicts.addShown(conflicts) }
   }
 
   /// Gives up the connection, and ends the syncing of some scopes.

@@ -93,7 +93,7 @@ extension ClientEngine {
       self.end(
         replica, end ?? .scopeDenied(scope: replica.scope.name, error: error), "\(error)")
     }
-    replica.scope.conflicts.restore(losses)
+    replica.scope.conflicts.addShown(losses)
     updateWaitingReplies()
   }
 
