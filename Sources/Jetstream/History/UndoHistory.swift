@@ -283,12 +283,13 @@ extension Scope {
         guard fragment.kind == .change else { return model(fragment.uuid) == nil ? fragment : nil }
         guard let model = model(fragment.uuid) else { return fragment }
         var fragment = fragment
-        for (key, _) in fragment.properties {
-          guard let property = model.schema[wireName: key], let value = given[fragment.uuid]?[key]
-          else { continue }
-          if !model.holds(value, in: property), !value.isWritten(as: model.json(of: property)) {
-            fragment.properties[key] = nil
+        let values = given[fragment.uuid]
+        fragment.properties.removeAll { key, _ in
+          guard let property = model.schema[wireName: key], let value = values?[key] else {
+            return false
           }
+          return !model.holds(value, in: property)
+            && !value.isWritten(as: model.json(of: property))
         }
         return fragment.properties.isEmpty && fragment.operations.isEmpty ? nil : fragment
       }, of: undo, takingBack: set.fragments, alsoKnown: alsoKnown)

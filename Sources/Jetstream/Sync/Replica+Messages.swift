@@ -195,32 +195,6 @@ extension Replica {
     }
   }
 
-  /// Moves what the batch holds of a property beneath a change set that was sealed between two messages of the
-  /// batch, and that is the only one to touch the property.
-  func cover(_ name: PropertyKey, showing value: @autoclosure () -> PropertyContent) {
-    if let at = batch.place(of: name.uuid) {
-      batch.seen[name] = value()
-      if let noted = noted(name.name, at: at) { overlay.confirm(name, value: noted) }
-      return
-    }
-    let range = scope.model(name.uuid)?.schema.counterRange(of: name.name) ?? .unknown
-    guard let noted = batch.direct[name.uuid]?.take(name.name, within: range) else { return }
-    batch.seen[name] = value()
-    overlay.confirm(name, noted)
-  }
-
-  /// Moves what the batch holds of a model beneath a change set that adds it, and that was sealed between two messages
-  /// of the batch.
-  func cover(addition uuid: UUID) {
-    guard let at = batch.place(of: uuid) else { return }
-    for (key, value) in batch.additions[at].properties {
-      let name = PropertyKey(uuid: uuid, name: key)
-      if overlay.covers(name) { continue }
-      coverIfAdded(name)
-      overlay.confirm(name, value: value)
-    }
-  }
-
   /// Gives the root the server's UUID, also in what was changed before the first state arrived and in everything
   /// that refers to the root.
   func renameRoot(from old: UUID, to new: UUID) {

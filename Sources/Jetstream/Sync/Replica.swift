@@ -14,7 +14,7 @@ import Foundation
 ///
 /// The messages of one frame are collected in a batch, and written into the scope at its end. `beginBatch()` first
 /// seals all local changes, so that the overlay covers them. If a local change set is sealed while messages are in
-/// the batch already, it comes after them: `cover(_:showing:)` moves what the batch holds for its properties beneath
+/// the batch already, it comes after them: `cover(_:of:)` moves what the batch holds for its properties beneath
 /// it. A full state takes the place of what the batch holds, and the messages behind it change it there: until the end
 /// of the frame, the scope shows nothing of it.
 ///
@@ -114,13 +114,14 @@ package final class Replica {
     if set.date == nil, let now = delegate?.date { set.date = now }
     var old = set.oldValues
     for fragment in set.fragments where fragment.kind == .change {
+      var covered: [(key: String, value: () -> PropertyContent)] = []
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         let change = assignment(of: value, to: key, by: fragment)
         let before = old.next(key, of: fragment)
         let isNew = !batch.isEmpty && !overlay.covers(name)
         overlay.add(set: number, key: name, change, base: .known(PropertyContent(before)))
-        if isNew { cover(name, showing: PropertyContent(value)) }
+        if isNew { covered.append((key, { PropertyContent(value) })) }
       }
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
@@ -131,8 +132,9 @@ package final class Replica {
           set: number, key: name,
           .operations(entry.operations, value: outcome.number, range: range),
           base: .before(outcome))
-        if isNew { cover(name, showing: PropertyContent(outcome.now)) }
+        if isNew { covered.append((entry.key, { PropertyContent(outcome.now) })) }
       }
+      cover(covered, of: fragment.uuid)
     }
     overlay.noteAdditions(set.fragments, of: number) { knownProperty($0) }
     if !batch.isEmpty {

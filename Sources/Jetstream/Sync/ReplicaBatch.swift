@@ -116,12 +116,25 @@ struct DirectChanges {
     }
   }
 
-  /// Removes and returns the changes of one property.
-  mutating func take(_ key: String, within range: CounterRange) -> PendingChange? {
-    let (value, done) = (properties[key], operations[key])
-    properties[key] = nil
-    operations[key] = []
-    if let value { return .assign(PropertyContent(value)) }
+  /// Removes and returns the changes of some properties.
+  mutating func take(_ keys: Set<String>) -> DirectChanges {
+    var taken = DirectChanges()
+    properties.removeAll { key, value in
+      guard keys.contains(key) else { return false }
+      taken.properties.append(newKey: key, value)
+      return true
+    }
+    for entry in operations where keys.contains(entry.key) {
+      taken.operations.append(newKey: entry.key, entry.operations)
+      operations[entry.key] = []
+    }
+    return taken
+  }
+
+  /// Returns the change of one property; nil if there is none.
+  func change(of key: String, within range: CounterRange) -> PendingChange? {
+    if let value = properties[key] { return .assign(PropertyContent(value)) }
+    let done = operations[key]
     return done.isEmpty ? nil : .operations(done, value: nil, range: range)
   }
 }

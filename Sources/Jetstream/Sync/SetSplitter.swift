@@ -168,9 +168,10 @@ struct SetSplitter {
     let fragment = sources[at].fragment
     let isAddition = fragment.kind == .add
     var values = values(of: at)
-    for (key, value) in fragment.properties {
-      let concerns = isAddition || !additions(in: value).isEmpty
-      if !concerns || values[key] == told[at]?[key] { values[key] = nil }
+    values.removeAll { key, value in
+      let concerns =
+        isAddition || fragment.properties[key].map { !additions(in: $0).isEmpty } ?? false
+      return !concerns || value == told[at]?[key]
     }
     if values.isEmpty { return nil }
     for (key, value) in values { told[at, default: [:]][key] = value }
@@ -184,16 +185,15 @@ struct SetSplitter {
   private func values(of at: Int) -> JSONObject {
     let fragment = sources[at].fragment
     var result = fragment.properties
+    result.removeAll { _, value in
+      if case .string = value { !isSent(value) } else { false }
+    }
     for (key, value) in fragment.properties {
-      switch value {
-      case .string(let text) where added[text] != nil && !sent.contains(text): result[key] = nil
-      case .array(let elements) where !additions(in: value).isEmpty:
-        result[key] = .array(
-          fragment.kind == .add
-            ? elements.filter(isSent)
-            : growing(elements, from: before(fragment, key)))
-      default: break
-      }
+      guard case .array(let elements) = value, !additions(in: value).isEmpty else { continue }
+      result[key] = .array(
+        fragment.kind == .add
+          ? elements.filter(isSent)
+          : growing(elements, from: before(fragment, key)))
     }
     return result
   }
