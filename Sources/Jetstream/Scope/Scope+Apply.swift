@@ -85,16 +85,24 @@ extension Scope {
   }
 
   /// Replaces the content of the scope by a root with default values. Properties for which its initializer makes models
-  /// stay as they are. Does nothing without a root.
+  /// stay as they are, but for what a client has left pending of the counters in these models. Does nothing without a root.
   ///
   /// - Throws: as ``applyFullState(_:rootUUID:)`` does.
   func setToDefaults() throws(ScopeError) {
     guard let root else { return }
-    let empty = SyncFragment(
-      .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
-    try checkFullState([empty], rootUUID: root.uuid)
+    var fragments = [
+      SyncFragment(.change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
+    ]
+    try checkFullState(fragments, rootUUID: root.uuid)
+    for (name, value) in countersBeneathPending where name.uuid != root.uuid {
+      guard let model = model(name.uuid) else { continue }
+      fragments.append(
+        SyncFragment(
+          .change, uuid: name.uuid, className: model.wireClassName,
+          properties: [name.name: value.json]))
+    }
     _ = write(
-      state: [empty], count: 1, rootUUID: root.uuid, keepingMadeModels: true,
+      state: fragments, count: 1, rootUUID: root.uuid, keepingMadeModels: true,
       alsoKnown: { _ in nil })
   }
 

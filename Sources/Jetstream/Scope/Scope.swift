@@ -54,6 +54,9 @@ public final class Scope: TickClient {
   let tree: ModelTree
   /// Holds back the server's messages.
   var incoming = IncomingGate()
+  /// The values of counters beneath what a client has left pending in a log without a state. The scope shows them with what
+  /// was added, which would count once more when the log is used again.
+  var countersBeneathPending: [PropertyKey: PropertyContent] = [:]
   // What was collected since the last change set; see Scope+Collect.swift. A scope is used in one
   // isolation domain, and no access to these is open while other code runs.
   @exclusivity(unchecked) var interval = Interval()

@@ -49,6 +49,7 @@ extension Replica {
           state: fragments, count: done.additions.count, rootUUID: root, keepingOrphans: true,
           alsoKnown: { [self] in graveyard.find($0) })
         scope.conflicts.noteState()
+        scope.countersBeneathPending = [:]
         // The models of the state have its values by now. Models that only pending change sets add below them do not.
         graveyard.noteState(done.additions)
       } else {

@@ -87,12 +87,26 @@ package final class Replica {
   func end(_ reason: String) {
     // Applies what the server has decided already.
     finishBatch()
+    leaveCounters()
     observation.end(for: self)
     session.held = HeldMessages()
     abandon(reason)
   }
 
-  deinit { abandon("its client is gone") }
+  deinit {
+    if observation.isActive { leaveCounters() }
+    abandon("its client is gone")
+  }
+
+  /// Notes the counters beneath the pending change sets, for when the log is used again in this process: without a state,
+  /// these are made again on what the scope shows.
+  private func leaveCounters() {
+    guard journal.isKept, !progress.hasBase, pending.count > 0 else { return }
+    scope.countersBeneathPending = [:]
+    for name in Array(overlay.keys) where knownProperty(name)?.options.isCounter == true {
+      scope.countersBeneathPending[name] = overlay.confirmed(name)
+    }
+  }
 
   private func abandon(_ reason: String) {
     let undecided = pending.map(\.shared)
