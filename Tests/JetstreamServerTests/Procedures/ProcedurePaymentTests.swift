@@ -29,12 +29,77 @@ struct Put: Procedure {
 @Suite("The article's pattern for payments")
 @MainActor
 struct PaymentPatternTests {
+  /// A service at the other end of a network: a call whose task is cancelled throws, and may have had its effect.
   private final class Payments {
     var known: Set<UUID> = []
     var standing: Set<UUID> = []
+    /// True while the service makes reservations, and its answers do not arrive.
+    var isSilent = false
+
     /// Does nothing for an id that it knows, as the article demands.
-    func reserve(_ id: UUID) { if known.insert(id).inserted { standing.insert(id) } }
-    func cancel(_ id: UUID) { standing.remove(id) }
+    func reserve(_ id: UUID) async throws {
+      try Task.checkCancellation()
+      if known.insert(id).inserted { standing.insert(id) }
+      while isSilent {
+        try Task.checkCancellation()
+        await Task.yield()
+      }
+    }
+
+    func cancel(_ id: UUID) async throws {
+      try Task.checkCancellation()
+      standing.remove(id)
+    }
+  }
+
+  private func serve(
+    _ server: Server, _ payments: Payments, beforeCommit: @escaping () async throws -> Void
+  ) {
+    server.procedure(Put.self) { put, request in
+      try await payments.reserve(request.id)
+      do {
+        try await beforeCommit()
+        try request.commit(put)
+      } catch {
+        if !request.comesAgain { try await payments.cancel(request.id) }
+        throw error
+      }
+    }
+  }
+
+  /// A place in the handler at which a call takes too long.
+  enum Place {
+    case reservation, work
+  }
+
+  @Test(
+    "A call that has taken too long leaves no payment", arguments: [Place.reservation, .work])
+  func late(place: Place) async throws {
+    let payments = Payments()
+    var configuration = Server.Configuration()
+    configuration.procedureTime = .milliseconds(1)
+    let server = Server(configuration: configuration)
+    let cupboard = Cupboard()
+    server.host(Scope(name: "Cupboard", root: cupboard))
+    payments.isSilent = place == .reservation
+    var hasWorked = false
+    serve(server, payments) {
+      defer { hasWorked = true }
+      while true {
+        try Task.checkCancellation()
+        await Task.yield()
+      }
+    }
+    let client = Client(transport: server.makeTransport())
+    let scope = Scope(name: "Cupboard", root: Cupboard())
+    try await client.connect()
+    try await client.fetch(scope)
+    let call = try scope.call(Put(cup: UUID()))
+    await #expect(throws: ChangeSetError.self) { try await call.output() }
+    try await wait { !payments.known.isEmpty && payments.standing.isEmpty }
+    #expect(cupboard.count == 0 && hasWorked == (place == .work))
+    client.close()
+    await server.stop()
   }
 
   @Test("A call that ended undecided, and is made again, is paid for")
@@ -47,20 +112,13 @@ struct PaymentPatternTests {
       return .readWrite
     }
     server.host(Scope(name: "Cupboard", root: cupboard))
-    var attempts: [UUID] = []
-    server.procedure(Put.self) { put, request in
-      attempts.append(request.id)
-      payments.reserve(request.id)
-      do {
-        // The first time, the rights are taken away while the handler waits.
-        while attempts.count == 1 {
-          try Task.checkCancellation()
-          await Task.yield()
-        }
-        try request.commit(put)
-      } catch {
-        if !request.comesAgain { payments.cancel(request.id) }
-        throw error
+    var attempts = 0
+    serve(server, payments) {
+      attempts += 1
+      // The first time, the rights are taken away while the handler waits.
+      while attempts == 1 {
+        try Task.checkCancellation()
+        await Task.yield()
       }
     }
     let client = Client(transport: server.makeTransport())
@@ -68,13 +126,13 @@ struct PaymentPatternTests {
     try await client.connect()
     try await client.fetch(scope)
     let call = try scope.call(Put(cup: UUID()))
-    try await wait { !attempts.isEmpty }
+    try await wait { attempts > 0 }
     isAllowed = false
     await server.updateAccess()
     isAllowed = true
     #expect(try await call.output() == 1)
-    #expect(Set(attempts).count == 1 && attempts.count == 2)
-    #expect(cupboard.count == 1 && payments.standing == Set(attempts))
+    #expect(attempts == 2 && cupboard.count == 1)
+    #expect(payments.known.count == 1 && payments.standing == payments.known)
     client.close()
     await server.stop()
   }
