@@ -33,6 +33,8 @@ final class ScriptedServer {
   private(set) var historyLosses = 0
   /// The number of times that a scope was reported as no longer synced.
   private(set) var leaves = 0
+  /// The sync states of the scope that were reported.
+  private(set) var states: [SyncState] = []
   private(set) var diagnostics: [String] = []
   /// The number of the server's next message, where the test does not give it.
   private(set) var nextIndex = 3
@@ -68,6 +70,8 @@ final class ScriptedServer {
           rejections.append("\(fragment.className): \(error.message)")
         case .historyLost: historyLosses += 1
         case .left: leaves += 1
+        case .stateChanged(let scope):
+          if scope === self.scope, let state = engine?.state(of: scope) { states.append(state) }
         case .diagnostic(let diagnostic):
           diagnostics.append("\(diagnostic)")
           onDiagnostic?(diagnostic)

@@ -5,6 +5,11 @@ import Testing
 
 @testable import Jetstream
 
+private final class Dial: ModelObject {
+  @Property(.minSyncInterval(.seconds(5))) var angle = 0
+  @Property var label = ""
+}
+
 @Suite("How a scope stands to its server", .live, .serialized, .timeLimit(.minutes(5)))
 @MainActor
 struct SyncStateTests {
@@ -34,6 +39,85 @@ struct SyncStateTests {
     state = try #require(server.engine.state(of: server.scope))
     #expect(state.pendingCount == 2 && state.unsentCount == 2 && !state.isUpToDate)
     #expect(server.engine.state(of: Scope(name: "Other", root: Canvas())) == nil)
+  }
+
+  /// A scope of a dial that is synced, and the dial.
+  private func joinDial() -> (ScriptedServer, Dial) {
+    let dial = Dial()
+    let server = ScriptedServer(root: dial)
+    server.connect()
+    server.open()
+    server.fetch()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    let state = SyncFragment(
+      .change, uuid: dial.uuid, className: "Dial", properties: ["angle": 0, "label": ""])
+    server.grant(ScopePosition(epoch: "e", sequence: 0), [state])
+    _ = server.takeSent()
+    return (server, dial)
+  }
+
+  /// Ends the interval in which changes are collected, and accepts the change set.
+  private func accept(_ server: ScriptedServer, at sequence: Int) throws {
+    server.advance(by: server.scope.changeInterval)
+    let sent = try #require(server.takeSyncs().last)
+    server.deliver([
+      .scopeSyncReply(
+        ScopeSyncReply(
+          replyTo: sent.index, fragmentReplies: [FragmentReply()], sequence: sequence))
+    ])
+  }
+
+  @Test("A scope is not synced while a minimal sync interval holds a value back, which is reported")
+  func heldBack() throws {
+    let (server, dial) = joinDial()
+    var state: SyncState? { server.engine.state(of: server.scope) }
+    dial.angle = 1
+    try accept(server, at: 1)
+    #expect(server.states.last?.isSynced == true)
+    dial.angle = 2
+    server.advance(by: server.scope.changeInterval)
+    #expect(server.takeSyncs().isEmpty && server.engine.isPending(dial))
+    #expect(state?.pendingCount == 0 && state?.isSynced == false)
+    #expect(server.states.last?.isSynced == false)
+    // Another property is sent and accepted meanwhile.
+    dial.label = "a"
+    try accept(server, at: 2)
+    #expect(state?.pendingCount == 0 && state?.isSynced == false)
+    #expect(server.states.last?.isSynced == false)
+    server.advance(by: .seconds(5))
+    try accept(server, at: 3)
+    #expect(state?.isSynced == true && server.states.last?.isSynced == true)
+    #expect(server.engine.checkInvariants() == [])
+  }
+
+  @Test("A scope is not synced while changes of it are collected, also if they come to nothing")
+  func collected() throws {
+    let (server, dial) = joinDial()
+    var state: SyncState? { server.engine.state(of: server.scope) }
+    dial.label = "a"
+    #expect(state?.pendingCount == 0 && state?.isSynced == false)
+    dial.label = ""
+    server.advance(by: server.scope.changeInterval)
+    #expect(server.takeSyncs().isEmpty && state?.isSynced == true)
+    #expect(server.states.last?.isSynced == true)
+    server.scope.modify("nothing") {
+      dial.label = "b"
+      #expect(state?.isSynced == false)
+      dial.label = ""
+    }
+    #expect(state?.isSynced == true && server.states.last?.isSynced == true)
+  }
+
+  @Test("A change that is sent and accepted is reported twice")
+  func reportedTwice() throws {
+    let (server, dial) = joinDial()
+    let before = server.states.count
+    for sequence in 1...3 {
+      dial.label += "a"
+      try accept(server, at: sequence)
+    }
+    #expect(server.states.dropFirst(before).map(\.pendingCount) == [1, 0, 1, 0, 1, 0])
+    #expect(server.states.last?.isSynced == true)
   }
 
   @Test("A root that was changed before its first state is pending no more once that is decided")
