@@ -172,6 +172,40 @@ struct ServeCommandTests {
     #expect(try await process.finish().status == 0)
   }
 
+  @Test("A client that may only read makes no scope, also if all have the schema of a file")
+  func readerOfNewScope() async throws {
+    let (keys, schema) = (files.path + "/keys", files.path + "/note.json")
+    let (ann, bob) = ("ann-0123456789abcdef", "bob-0123456789abcdef")
+    try "\(ann) ann\n\(bob) bob read-only\n".write(
+      toFile: keys, atomically: true, encoding: .utf8)
+    try ScopeSchema(of: Note.self).json.text.write(
+      toFile: schema, atomically: true, encoding: .utf8)
+    let (process, url) = try await serve(["--keys", keys, "--schema", schema])
+    let reader = Client(url: url)
+    try await reader.connect(params: ["key": .string(bob)])
+    let copy = Note()
+    let read = Scope(name: "Notes", root: copy)
+    let fetching = Task { try await reader.fetch(read) }
+    try await wait {
+      guard case .refused(let reason)? = reader.syncState(of: read)?.stall else { return false }
+      #expect(reason == "There is no such scope before a client that may change it has fetched it")
+      return true
+    }
+    let scopes = try? FileManager.default.contentsOfDirectory(atPath: files.path + "/scopes")
+    #expect(scopes ?? [] == [])
+    // Once the scope is there, the reader gets it.
+    let note = Note()
+    let (writer, scope) = try await join("Notes", note, url + "/?x-jetstream-key=" + ann)
+    note.text = "from ann"
+    try await writer.sync(scope)
+    try await fetching.value
+    #expect(copy.text == "from ann")
+    writer.close()
+    reader.close()
+    process.stop()
+    #expect(try await process.finish().status == 0)
+  }
+
   @Test("The keys may come through a pipe")
   func keysFromPipe() async throws {
     let pipe = files.path + "/pipe"
