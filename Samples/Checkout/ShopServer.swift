@@ -65,10 +65,10 @@ final class ShopServer {
       throw WireError.rejected("You can only buy in your own name")
     }
     let total = try request.read { (shop: Shop) in try checkOut.bill(in: shop).total }
-    guard try await charges.charge(request.id, total, to: checkOut.buyer) else {
-      throw CheckOut.Failure.voided
-    }
     do {
+      guard try await charges.charge(request.id, total, to: checkOut.buyer) else {
+        throw CheckOut.Failure.voided
+      }
       // Others have bought meanwhile: what is there now decides.
       try request.commit { (shop: Shop) in
         let receipt = try checkOut.run(on: shop)
@@ -77,8 +77,9 @@ final class ShopServer {
         return receipt
       }
     } catch {
-      // A call that is made again, with the same id, finds its charge.
-      if !request.comesAgain { try await charges.void(request.id) }
+      // A call that is made again, with the same id, finds its charge. If the call has taken too long, this task is
+      // cancelled, in which a real payment service could not be reached any more.
+      if !request.comesAgain { try await Task { try await charges.void(request.id) }.value }
       throw error
     }
   }

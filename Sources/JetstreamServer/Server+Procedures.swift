@@ -23,12 +23,13 @@ extension Server {
   }
 
   /// Serves a procedure whose calls `handler` decides. It is called on the server's actor, in a task of its own for each call,
-  /// and may wait; the scope goes on meanwhile. See ``ProcedureRequest``.
+  /// and may wait; the scope goes on meanwhile. See ``ProcedureRequest``, also for a handler that has to take something back
+  /// if the call fails.
   ///
   /// ```swift
   /// server.procedure(CheckOut.self) { checkOut, request in
-  ///   guard let buyer = request.session.principal else { throw WireError.rejected("Sign in to buy") }
-  ///   try await payments.reserve(request.id, for: buyer.id)
+  ///   let role = try await members.role(of: request.session.principal?.id, in: request.scope)
+  ///   guard role == .writer else { throw WireError.rejected("Only members can buy") }
   ///   try request.commit(checkOut)
   /// }
   /// ```

@@ -6,11 +6,19 @@ import Jetstream
 /// ```swift
 /// server.procedure(CheckOut.self) { checkOut, request in
 ///   let price = try request.read { (shop: Shop) in shop.price(of: checkOut.items) }
-///   try await payments.charge(request.id, price)
 ///   do {
-///     try request.commit(checkOut)
+///     try await payments.charge(request.id, price)
+///     try request.commit { (shop: Shop) in
+///       guard shop.price(of: checkOut.items) == price else {
+///         throw WireError.rejected("The price has changed")
+///       }
+///       return try checkOut.run(on: shop)
+///     }
 ///   } catch {
-///     if !request.comesAgain { try await payments.cancel(request.id) }
+///     if !request.comesAgain {
+///       // In a task of its own: that of the handler is cancelled if the call has taken too long.
+///       try await Task { try await payments.cancel(request.id) }.value
+///     }
 ///     throw error
 ///   }
 /// }
@@ -20,6 +28,8 @@ import Jetstream
 /// finds. A request ends with the first commit that succeeds, or when the handler has returned or thrown without one. It is
 /// over, and nothing can be committed any more, when the client's rights are taken away, when it takes longer than
 /// `Server.Configuration.procedureTime`, or when the server stops: the task in which the handler runs is cancelled then.
+/// What the handler awaits may throw then, whether or not it has had its effect, and so may all that it awaits afterwards: it
+/// has to clean up in another task.
 ///
 /// A commit makes a change set of its own: it throws an error within `modify` and in an observer of the scope.
 ///

@@ -29,7 +29,7 @@ struct Put: Procedure {
 @Suite("The article's pattern for payments")
 @MainActor
 struct PaymentPatternTests {
-  /// A service at the other end of a network: a call whose task is cancelled throws, and may have had its effect.
+  /// A service at the other end of a network: a call whose task is cancelled throws, although it may have had its effect.
   private final class Payments {
     var known: Set<UUID> = []
     var standing: Set<UUID> = []
@@ -38,7 +38,6 @@ struct PaymentPatternTests {
 
     /// Does nothing for an id that it knows, as the article demands.
     func reserve(_ id: UUID) async throws {
-      try Task.checkCancellation()
       if known.insert(id).inserted { standing.insert(id) }
       while isSilent {
         try Task.checkCancellation()
@@ -56,12 +55,12 @@ struct PaymentPatternTests {
     _ server: Server, _ payments: Payments, beforeCommit: @escaping () async throws -> Void
   ) {
     server.procedure(Put.self) { put, request in
-      try await payments.reserve(request.id)
       do {
+        try await payments.reserve(request.id)
         try await beforeCommit()
         try request.commit(put)
       } catch {
-        if !request.comesAgain { try await payments.cancel(request.id) }
+        if !request.comesAgain { try await Task { try await payments.cancel(request.id) }.value }
         throw error
       }
     }
