@@ -28,7 +28,7 @@ extension SimulatedClient {
     if state.isUpToDate, state.connection != .online || !quiet.contains(state.stall) {
       wrong.append("it is up to date, but \(state)")
     }
-    if toldState?.told(at: state.oldestPendingAge) != state {
+    if toldState?.told(at: state.oldestPendingAge, isCollecting: state.isCollecting) != state {
       wrong.append("it is \(state), but what was told last is \(toldState as Any)")
     }
     return wrong + wrongPending()
@@ -82,6 +82,7 @@ extension SimulatedClient {
   func wrongStateAtRest(of position: ScopePosition?) -> [String] {
     guard let state = engine.state(of: scope) else { return [] }
     if !state.isSynced || state.stall != nil { return ["everything rests, but it is \(state)"] }
+    if toldState?.isSynced != true { return ["everything rests, but \(toldState as Any) was told"] }
     // Version 1 tells no position.
     return version == 1 || state.position == position
       ? [] : ["it is at \(state.position as Any), the server at \(position as Any)"]
@@ -90,10 +91,10 @@ extension SimulatedClient {
 
 extension SyncState {
   /// Returns the state with another age of the oldest pending change set, which is not reported when it alone
-  /// changes.
-  fileprivate func told(at age: Duration?) -> SyncState {
+  /// changes, and with the beginning of changes, which is reported when the interval ends.
+  fileprivate func told(at age: Duration?, isCollecting: Bool) -> SyncState {
     var state = self
-    state.oldestPendingAge = age
+    (state.oldestPendingAge, state.isCollecting) = (age, isCollecting)
     return state
   }
 }

@@ -129,6 +129,7 @@ extension Scope {
         handle.finish(.accepted, nil)
       }
     }
+    if onDelivery.hasListeners { onDelivery.fire(()) }
     // The server's messages are applied neither within a call of `modify`, in which the app may tick the ticker itself,
     // nor in the middle of other messages.
     guard modification == nil, !schedule.isApplying else { return }

@@ -36,6 +36,8 @@ public final class Scope: TickClient {
   /// Fires after ``onChanges`` with the same change set and the values around its operations. Costs O(sqrt n) for a
   /// changed collection of n models while it has listeners, and nothing otherwise.
   package let onSealedChanges = Signal<SealedChanges>()
+  /// Fires when all change sets that were made are delivered, also if the collected changes have made none.
+  let onDelivery = Signal<Void>()
   /// Fires with each change set of another replica that the server has sent, and with each full state, once it is
   /// visible here. In a scope that a server of this process hosts, it fires with each change set of a client that
   /// the server accepts.

@@ -6,7 +6,7 @@ extension Client {
     return engine.state(of: scope)
   }
 
-  /// Returns true if the model has local changes that are not confirmed, which ``SyncState/pendingCount`` counts.
+  /// Returns true if the model has local changes that are not confirmed, also those that are in no change set yet.
   ///
   /// Cost: O(n) for n properties of the model. If its class has a dictionary, O(n) for n properties of all models of the
   /// scope that have such changes.

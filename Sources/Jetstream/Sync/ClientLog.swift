@@ -5,9 +5,10 @@ import Foundation
 ///
 /// Each change set is one record, which is written to the file before the tick that delivers it has ended, and is on
 /// stable storage before the client sends it. So an app that is killed (`SIGKILL`, a crash) shows after its next start
-/// what it has shown before, except changes that no tick has delivered yet, and changes that were waiting because the disk
-/// failed or because more than a mebibyte was waiting; and the client sends what the server has not decided, which the server applies
-/// once. A power cut, or a crash of the system, also takes what was not synced: the change sets of the last moments,
+/// what it has shown before, except changes that are in no change set yet, such as values that a minimal sync interval
+/// holds back, and changes that were waiting because the disk failed or because more than a mebibyte was waiting; and the
+/// client sends what the server has not decided, which the server applies once. A power cut, or a crash of the system,
+/// also takes what was not synced: the change sets of the last moments,
 /// which the server has not seen. With a ``LogConfiguration/durability`` other than each change set, the server may
 /// have seen them.
 package struct ClientLog: Sendable {

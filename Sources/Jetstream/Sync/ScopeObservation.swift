@@ -16,6 +16,7 @@ struct ScopeObservation {
     scope.sealAllChanges()
     tokens = [
       scope.onSealedChanges.listen(replica) { replica, sealed in replica.localChange(sealed) },
+      scope.onDelivery.listen(replica) { replica, _ in replica.collectedChangesMayHaveEnded() },
       scope.conflicts.onDiscard.listen(replica) { replica, conflicts in
         replica.keep(.discarded(conflicts.map(ConflictName.init)), isNew: true)
       },

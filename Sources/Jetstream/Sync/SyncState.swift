@@ -23,8 +23,11 @@ public struct SyncState: Sendable, Hashable {
   public var mode: SyncMode
   /// The state of the client's connection.
   public var connection: ClientStatus
-  /// The number of change sets that are not confirmed.
+  /// The number of change sets that are not confirmed. It does not count changes that are in no change set yet; see
+  /// ``isSynced``.
   public var pendingCount: Int
+  /// True while no change set is pending, and there are local changes that are in no change set yet.
+  package var isCollecting = false
   /// The number of pending change sets that the server has decided but that are not confirmed here, because the mode
   /// holds back other clients' change sets that come before them.
   package var decidedCount: Int
@@ -47,7 +50,11 @@ public struct SyncState: Sendable, Hashable {
   public var sequence: Int? { position?.sequence }
 
   /// True if the scope is up to date and nothing is pending: as far as the client knows, it equals the server's.
-  public var isSynced: Bool { isUpToDate && pendingCount == 0 }
+  ///
+  /// It is false from the first local change on, also while that is in no change set yet: because the
+  /// ``Scope/changeInterval`` has not ended, or ``PropertyOptions/minSyncInterval(_:)`` holds the value back. Those who
+  /// follow the states are told of it when the change interval ends.
+  public var isSynced: Bool { isUpToDate && pendingCount == 0 && !isCollecting }
 }
 
 extension Replica {
@@ -56,7 +63,7 @@ extension Replica {
     let now = scope.ticker.now
     return SyncState(
       mode: schedule.mode, connection: connection, pendingCount: pending.count,
-      decidedCount: pending.decidedCount,
+      isCollecting: isCollecting, decidedCount: pending.decidedCount,
       unsentCount: pending.unsentCount,
       oldestPendingAge: pending.first.map { now - $0.madeAt }, position: progress.position,
       isUpToDate: connection == .online && session.hasState && session.held.isEmpty
@@ -64,6 +71,22 @@ extension Replica {
         && isTold && session.stateStanding == nil && progress.isAtTarget,
       stall: journal.problem.map { .storage($0) }
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))
+  }
+
+  /// True while no change set is pending, and the scope has local changes that are in none.
+  private var isCollecting: Bool {
+    pending.isEmpty && (!scope.isSettled || scope.isDelivering)
+  }
+
+  /// Has the state reported if the scope has begun or ceased to collect changes, and no change set tells of that.
+  func collectedChangesMayHaveEnded() {
+    if let reportedState, reportedState.isCollecting != isCollecting { delegate?.sendWaiting() }
+  }
+
+  /// Notes a state that the app reads. It may be told of an earlier one last: that changes are being collected is reported
+  /// when that ends, but not when it begins.
+  func noteRead(_ state: SyncState) {
+    if state.isCollecting { reportedState?.isCollecting = true }
   }
 
   /// Notes the state that is reported to the app. Returns false if it was reported before.
@@ -91,7 +114,10 @@ extension Replica {
 extension ClientEngine {
   /// Returns the sync state of a scope; nil if it is not synced.
   package func state(of scope: Scope) -> SyncState? {
-    replica(of: scope).map(state)
+    guard let replica = replica(of: scope) else { return nil }
+    let state = state(of: replica)
+    replica.noteRead(state)
+    return state
   }
 
   /// Returns true if the model has local changes that are not confirmed.
