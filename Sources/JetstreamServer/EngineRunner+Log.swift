@@ -1,30 +1,11 @@
 import Foundation
 import Jetstream
 
-/// A history whose lease was taken, and that was read.
-struct LeasedHistory: Sendable {
-  let lease: any ScopeLease
-  /// The content; nil if it is new.
-  let history: ScopeHistory?
-  /// The sequence number of the last record.
-  let last: Int
-}
-
 /// A keeper of a server's records.
 typealias ScopeRecordKeeper = RecordKeeper<ScopeRecord, StorageError>
 
 /// Hosting scopes with a stored history.
 extension EngineRunner {
-  /// Reads the history in a log, and notes that the log is a server's. If records may be missing at its end that clients
-  /// were told of, it begins a new epoch first.
-  func leasedHistory(in log: FragmentLog, of name: String) async throws(LogError) -> LeasedHistory {
-    let history = try LogLease(log).leasedHistory()
-    guard log.records.isEndUncertain else { return history }
-    try await log.beginEpoch()
-    owner.report(.uncertainEnd(of: name))
-    return try LogLease(log).leasedHistory()
-  }
-
   /// Hosts content with its history, until ``takeHistory(of:)``.
   ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
@@ -85,12 +66,15 @@ extension EngineRunner {
     }
   }
 
-  /// The content that has a history which is not closed.
-  var storedScopes: [any Hostable] { histories.values.map(\.content) }
+  /// The content that has a history which is not closed, or is being read.
+  var storedScopes: [any Hostable] {
+    histories.values.map(\.content) + readings.compactMap(\.content)
+  }
 
   /// Stops hosting content: its clients are sent `error`, and its history is written and released.
   func remove(_ content: any Hostable, telling error: WireError) async throws {
     engine.remove(content, error)
+    try await withdrawReading(of: content)
     guard let history = takeHistory(of: ObjectIdentifier(content)) else { return }
     do throws(StorageError) {
       try await close(history) { _ in false }
@@ -121,9 +105,13 @@ extension EngineRunner {
     }
   }
 
-  /// Returns once no history is beginning in a log whose content the engine no longer hosts: the caller that has hosted it
-  /// closes the log.
+  /// Returns once no history is being read or beginning in a log whose content is not hosted any more: the caller that has
+  /// hosted it closes the log.
   func finishBeginnings(in log: FragmentLog) async {
+    // Its error is one of that caller.
+    while let reading = readings.first(where: { $0.isWithdrawn && $0.log === log }) {
+      try? await reading.waitUntilClosed()
+    }
     while let history = histories.values.first(where: {
       $0.isBeginning && ($0.lease as? LogLease)?.log === log
         && !engine.keepsHistory(of: $0.content)
@@ -224,15 +212,5 @@ extension Diagnostic {
       .warning, .storage, scope: name,
       "goes on in a new epoch, since the end of its log may be lost: the machine may have stopped "
         + "before all of it was synced")
-  }
-}
-
-extension LogLease {
-  /// Reads the history at once, and notes that the log is a server's.
-  fileprivate func leasedHistory() throws(LogError) -> LeasedHistory {
-    let stored = try readNow()
-    let history = try ScopeHistory(stored)
-    log.claim(.server)
-    return LeasedHistory(lease: self, history: history, last: stored.last)
   }
 }

@@ -26,6 +26,8 @@ final class EngineRunner {
   let owner: Owner
   /// The histories of hosted scopes.
   var histories: [ObjectIdentifier: HostedHistory] = [:]
+  /// The logs that are being read, whose content is hosted afterwards.
+  var readings: [HistoryReading] = []
   /// The procedures that the app serves, by name.
   var procedures: [String: ServedProcedure] = [:]
   /// The questions to the app that it has not answered.
@@ -79,6 +81,7 @@ final class EngineRunner {
   /// Ends all sessions and closes all connections.
   func stop() {
     isRunning = false
+    withdrawReadings()
     engine.stop()
     connections = [:]
     questions.giveUp()

@@ -14,7 +14,9 @@ extension Server {
   /// After a backup has replaced a log that had gone on since, call `FragmentLog.beginEpoch()` first.
   ///
   /// If the log has a history, the scope gets its state; otherwise the history begins with the scope's content. The log is
-  /// read before this returns.
+  /// read before this returns, on another thread: the server goes on with other scopes. Clients that fetch the scope
+  /// meanwhile are told to ask again. If the scope is removed, or the server stopped, before the scope is hosted, it is not
+  /// hosted, and the log is closed.
   ///
   /// If the disk fails, ``onDiagnostic`` fires and the server tries again every second; until an attempt succeeds, clients
   /// are told nothing new of the scope, and nothing is lost.
@@ -32,13 +34,28 @@ extension Server {
     _ scope: Scope, unknown: UnknownContent = .reject, log: FragmentLog,
     snapshotEvery: Int = 10_000
   ) async throws {
-    try await host(
-      scope, as: scope.name, unknown: unknown, log: log, snapshotEvery: snapshotEvery)
+    let name = scope.name
+    let left = await shardThatHasLeft(name)
+    try await host(as: name, unknown: unknown, log: log, leftBy: left) {
+      do {
+        return try await runner.host(
+          scope, as: name, unknown: unknown, log: log, snapshotEvery: snapshotEvery) ? scope : nil
+      } catch {
+        // It may still be hosted without a history.
+        if !runner.engine.isHosted(scope) { offers.close(scope) }
+        throw error
+      }
+    }
   }
 
+  /// Hosts content with a log under a name.
+  ///
+  /// - Parameters:
+  ///   - left: the shard that does not serve the scope any more that it has under the name.
+  ///   - begin: hosts the content, and returns it; nil if it was removed, or the server was stopped, in the meantime.
   func host(
-    _ content: any Hostable, as name: String, unknown: UnknownContent, log: FragmentLog,
-    snapshotEvery: Int
+    as name: String, unknown: UnknownContent, log: FragmentLog, leftBy left: ServerShard?,
+    _ begin: () async throws -> (any Hostable)?
   ) async throws {
     offers.begin(name)
     defer { offers.end(name) }
@@ -49,17 +66,11 @@ extension Server {
     // It has no place if the server was stopped while the first state of its history was written.
     await runner.finishBeginnings(in: log)
     do {
-      let history = try await runner.leasedHistory(in: log, of: name)
-      precondition(
-        !runner.engine.keepsHistory(of: content),
-        "Scope \(name) is hosted with a log already: a history has one log.")
-      let isHosted = try await runner.host(
-        content, as: name, unknown: unknown, history, snapshotEvery: snapshotEvery)
       // The scope may have been removed in the meantime.
-      if isHosted { offers[name] = .here(content, unknown: unknown) }
+      guard let content = try await begin() else { return }
+      offers[name] = .here(content, unknown: unknown)
+      left?.perform { $0.forget(name) }
     } catch {
-      // It may still be hosted without a history.
-      if !runner.engine.isHosted(content) { offers.close(content) }
       throw (error as? StorageError)?.cause ?? error
     }
   }

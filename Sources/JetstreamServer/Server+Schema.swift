@@ -40,21 +40,26 @@ extension Server {
   public func host(
     _ name: String, schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int = 10_000
   ) async throws {
-    var left: ServerShard?
-    if case .shard(let shard)? = offers[name], await shard.hasLeft(name) { left = shard }
+    let left = await shardThatHasLeft(name)
     requireFree(name, leftBy: left)
     offers.begin(name)
     defer { offers.end(name) }
     guard let shard = offers.nextShard(of: shards) else {
-      let content = RowsContent(name: name, schema)
-      return try await host(
-        content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
+      return try await host(as: name, unknown: .reject, log: log, leftBy: left) {
+        try await runner.host(name, schema, log: log, snapshotEvery: snapshotEvery)
+      }
     }
     await shard.catchUp()
     let isHosted = try await shard.host(name, schema, log: log, snapshotEvery: snapshotEvery)
     guard isHosted else { return }
     offers[name] = .shard(shard)
     if let left, left !== shard { left.perform { $0.forget(name) } }
+  }
+
+  /// Returns the shard that has had the scope of a name, and does not serve it any more.
+  func shardThatHasLeft(_ name: String) async -> ServerShard? {
+    guard case .shard(let shard)? = offers[name], await shard.hasLeft(name) else { return nil }
+    return shard
   }
 
   private func requireFree(_ name: String, leftBy left: ServerShard? = nil) {

@@ -95,14 +95,10 @@ actor ServerShard {
   func host(
     _ name: String, _ schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int
   ) async throws -> Bool {
-    let content = RowsContent(name: name, schema)
     do {
-      guard let runner else { return false }
-      let isHosted = try await runner.host(
-        content, as: name, unknown: .reject, runner.leasedHistory(in: log, of: name),
-        snapshotEvery: snapshotEvery)
-      if isHosted { offers.add(content) }
-      return isHosted
+      let content = try await runner?.host(name, schema, log: log, snapshotEvery: snapshotEvery)
+      if let content { offers.add(content) }
+      return content != nil
     } catch let error as StorageError {
       throw error.cause
     }

@@ -13,7 +13,7 @@ private let isMain = DispatchSpecificKey<Bool>()
 /// A disk whose files are read only when the test permits it.
 private final class HeldDisk: LogDirectory {
   private let disk: SimulatedDisk
-  private let state = Mutex((isHeld: false, readers: 0, isReadAtHome: false))
+  private let state = Mutex((isHeld: false, fails: false, readers: 0, isReadAtHome: false))
   private let gate = DispatchSemaphore(value: 0)
 
   init(_ disk: SimulatedDisk) { self.disk = disk }
@@ -26,16 +26,19 @@ private final class HeldDisk: LogDirectory {
 
   func hold() { state.withLock { $0.isHeld = true } }
 
-  func letGo() {
+  /// Lets those who wait read.
+  ///
+  /// - Parameter fails: true if they fail.
+  func letGo(fails: Bool = false) {
     let readers = state.withLock { state in
-      state.isHeld = false
+      (state.isHeld, state.fails) = (false, fails)
       return state.readers
     }
     for _ in 0..<readers { gate.signal() }
   }
 
   /// Waits, when called away from servers, until ``letGo()``.
-  private func read() {
+  private func read() throws(LogFileError) {
     let isHome =
       EventLoop.current != nil
       || DispatchQueue.getSpecific(key: isMain) == true
@@ -44,17 +47,19 @@ private final class HeldDisk: LogDirectory {
       if isHome { state.isReadAtHome = true } else { state.readers += 1 }
       return !isHome
     }
-    if waits { gate.wait() }
+    guard waits else { return }
+    gate.wait()
+    if state.withLock({ $0.fails }) { throw LogFileError(.list, name, code: EIO) }
   }
 
   var name: String { disk.name }
   var boot: UUID? { disk.boot }
   func list() throws(LogFileError) -> [String] {
-    read()
+    try read()
     return try disk.list()
   }
   func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
-    if access == .reading { read() }
+    if access == .reading { try read() }
     return try disk.open(file, for: access)
   }
   func rename(_ file: String, to other: String) throws(LogFileError) {
@@ -236,11 +241,9 @@ struct HostedLogReadingTests {
     let log = try openLog()
     let hosting = try await begin(.models, on: server, log)
     let removing = Task { try await server.remove(scope) }
-    disk.inject([.open(EIO)])
-    held.letGo()
+    held.letGo(fails: true)
     await #expect(throws: LogError.self) { try await hosting.value }
     try await removing.value
-    #expect(!disk.hasFaults)
     try await server.host(scope, log: log)
     #expect(canvas.likes == 3)
     await server.stop()
