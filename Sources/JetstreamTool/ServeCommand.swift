@@ -59,7 +59,16 @@ enum ServeCommand {
     let server = Server(configuration: configuration)
     if let keys {
       server.authenticate = { try keys.principal(of: $0) }
-      server.access = { session, _ in keys.access(of: session) }
+      server.access = { session, name in
+        let access = keys.access(of: session)
+        // With a schema, the server makes each scope that is opened. Without, it waits for that of a client.
+        if access == .readOnly, schema != nil, try await !directory.contains(name) {
+          throw WireError.notNow(
+            "There is no such scope before a client that may change it has fetched it",
+            retryAfter: .seconds(5))
+        }
+        return access
+      }
     }
     server.openScopes(in: directory) { _ in schema.map { .schema($0) } ?? .schemaOfClient }
     server.onDiagnostic.listen { event in

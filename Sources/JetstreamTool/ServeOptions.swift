@@ -45,8 +45,9 @@ struct ServeOptions: Equatable {
       --history all|none|N  what a log keeps behind a snapshot: everything (the default), nothing, or N records
       --schema FILE         serves scopes of the classes of this schema only, which ScopeSchema.json writes
       --keys FILE           lets in only clients that send a key of this file. It has a line for each user: the key, of at
-                            least 16 characters, the name, and read-only for one who may not change anything. A client
-                            sends its key in the URL, as ?x-jetstream-key=KEY, or as the parameter key of its session
+                            least 16 characters, the name, and read-only for one who may not change anything, and gets
+                            a scope once a client that may change it has fetched it. A client sends its key in the
+                            URL, as ?x-jetstream-key=KEY, or as the parameter key of its session
       --trusted-proxy A     believes a proxy at this address when it names a client's address; may be repeated
       --open N              at most N scopes are open at a time (default: what the open files allow)
       --idle SECONDS        closes a scope that no client has had for so long (default 60)

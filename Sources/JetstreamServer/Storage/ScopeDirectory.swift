@@ -81,6 +81,14 @@ public final class ScopeDirectory: Sendable {
     }
   }
 
+  /// Returns true if there is a scope of a name.
+  ///
+  /// - Throws: `WireError` if no scope can have that name; ``StorageError``.
+  package func contains(_ name: String) async throws -> Bool {
+    _ = try ScopePlace(name)
+    return try await !find(name).isNew
+  }
+
   private func folder(of place: ScopePlace) -> String { path + "/scopes/" + place.path }
 }
 
