@@ -67,8 +67,19 @@ struct ScopeOffers {
   ///
   /// - Parameter left: a shard that does not serve the scope any more that it has under the name.
   func isFree(_ name: String, leftBy left: ServerShard? = nil) -> Bool {
-    if isBeginning(name) { return false }
-    return switch places[name] {
+    !isBeginning(name) && hasNoPlace(name, leftBy: left)
+  }
+
+  /// Returns true if content may be hosted under a name, or is already.
+  func isFree(
+    _ name: String, for content: any Hostable, leftBy left: ServerShard? = nil
+  ) -> Bool {
+    if case .here(let held, _)? = places[name], held === content { return true }
+    return hasNoPlace(name, leftBy: left)
+  }
+
+  private func hasNoPlace(_ name: String, leftBy left: ServerShard?) -> Bool {
+    switch places[name] {
     case nil: true
     case .here(let content, _): isClosed(content)
     case .shard(let shard): shard === left

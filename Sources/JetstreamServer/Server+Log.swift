@@ -22,7 +22,8 @@ extension Server {
   /// are told nothing new of the scope, and nothing is lost.
   ///
   /// - Parameters:
-  ///   - scope: the scope to offer to clients.
+  ///   - scope: the scope to offer to clients. Traps if another scope is hosted under its name, unless ``resolveScope`` is
+  ///     set.
   ///   - unknown: the treatment of properties and classes that the scope does not know.
   ///   - log: the log of this scope alone, in this process alone.
   ///   - snapshotEvery: the number of records after which a snapshot is written; 0 for never. The state is copied on the
@@ -36,6 +37,7 @@ extension Server {
   ) async throws {
     let name = scope.name
     let left = await shardThatHasLeft(name)
+    requireFree(name, for: scope, leftBy: left)
     try await host(as: name, unknown: unknown, log: log, leftBy: left) {
       do {
         return try await runner.host(
@@ -66,8 +68,9 @@ extension Server {
     // It has no place if the server was stopped while the first state of its history was written.
     await runner.finishBeginnings(in: log)
     do {
-      // The scope may have been removed in the meantime.
       guard let content = try await begin() else { return }
+      // Another scope may have been hosted meanwhile.
+      requireFree(name, for: content, leftBy: left)
       offers[name] = .here(content, unknown: unknown)
       left?.perform { $0.forget(name) }
     } catch {

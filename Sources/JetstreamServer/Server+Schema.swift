@@ -62,10 +62,20 @@ extension Server {
     return shard
   }
 
+  /// Traps if no scope may be hosted under a name.
   private func requireFree(_ name: String, leftBy left: ServerShard? = nil) {
+    precondition(offers.isFree(name, leftBy: left), Self.taken(name))
+  }
+
+  /// Traps if another scope than this one is hosted under a name. An app that chooses the scopes itself may have several
+  /// with one name.
+  func requireFree(_ name: String, for content: any Hostable, leftBy left: ServerShard? = nil) {
     precondition(
-      offers.isFree(name, leftBy: left),
-      "A scope is hosted as \(name) already: remove it before another one is hosted.")
+      resolveScope != nil || offers.isFree(name, for: content, leftBy: left), Self.taken(name))
+  }
+
+  private static func taken(_ name: String) -> String {
+    "A scope is hosted as \(name) already: remove it before another one is hosted."
   }
 
   /// Stops hosting the scope that clients find under a name, in the manner of ``remove(_:telling:)-(Scope,_)``. Does

@@ -157,12 +157,14 @@ public final class Server {
   /// ```
   ///
   /// - Parameters:
-  ///   - scope: the scope to offer to clients.
+  ///   - scope: the scope to offer to clients. Traps if another scope is hosted under its name, unless ``resolveScope`` is
+  ///     set.
   ///   - unknown: the treatment of properties and classes that the scope does not know. By default the server rejects
   ///     them, so that nothing unchecked gets into the scope. With ``UnknownContent/keep``, each value that is kept is
   ///     bounded by the largest change set, and a model by 256 unknown properties, and an array of UUIDs in an unknown
   ///     property is merged like a collection of models.
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
+    requireFree(scope.name, for: scope)
     offers[scope.name] = .here(scope, unknown: unknown)
     runner.engine.host(scope, unknown: unknown)
   }
