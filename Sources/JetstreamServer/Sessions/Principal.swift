@@ -14,7 +14,7 @@ public struct Principal: Sendable, Hashable {
   /// Anything else that the app wants to know of the principal when it decides about something.
   public var claims: [String: JSONValue]
   /// The date at which the credentials expire; nil if they do not. The session ends then, and the client is asked for
-  /// new ones.
+  /// new ones: its app has to provide them with `Client.credentials`, or else syncing ends as after a denied session.
   public var expiry: Date?
 
   /// Makes a principal, whose name is its id unless given.
