@@ -10,7 +10,8 @@ extension Server {
     /// clients of version 2 acknowledge what they have received after 1 MiB, and otherwise every ten seconds.
     public var keptBytes = 64 << 20
     /// The size of the largest message that the server reads, in bytes. At most 64 KiB are read before a connection has
-    /// a session.
+    /// a session. Clients of this package send at most 16 MiB, and reject a longer change set themselves: more than that is
+    /// for other clients.
     public var maximumMessageBytes = 16 << 20
     /// The number of bytes that may wait to be sent on one connection. A connection that exceeds it is dropped. One
     /// message that is larger than this by itself may always wait, and does not count.
