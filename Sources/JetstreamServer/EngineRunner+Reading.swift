@@ -14,7 +14,7 @@ struct LeasedHistory: Sendable {
 ///
 /// A log is read away from the server's actor, since that takes time in proportion to the log. Meanwhile the app may remove
 /// the scope, or stop the server: then the reading is withdrawn. It goes on, but the caller that hosts the scope closes the
-/// log in place of hosting it; those who have removed the scope, or host another one with the log, wait for that.
+/// log in place of hosting it; callers that have removed the scope, or host another one with the log, wait for that.
 final class HistoryReading {
   /// The scope of model objects; nil for rows, which are made of what is read.
   let content: (any Hostable)?
@@ -82,11 +82,17 @@ extension EngineRunner {
   /// Withdraws what is being read, for a server that stops.
   func withdrawReadings() { for reading in readings { reading.withdraw() } }
 
-  /// Withdraws the reading of the history of content that is removed, and waits for its end.
+  /// Returns true while the history of a scope is read.
+  func isReading(_ content: any Hostable) -> Bool { readings.contains { $0.content === content } }
+
+  /// Withdraws what is being read of the history of content that is removed, and waits for its end.
   func withdrawReading(of content: any Hostable) async throws {
-    guard let reading = readings.first(where: { $0.content === content }) else { return }
-    reading.withdraw()
-    try await reading.waitUntilClosed()
+    // Another log may be read for it behind one that was withdrawn before.
+    let own = readings.filter { $0.content === content }
+    for reading in own { reading.withdraw() }
+    for reading in own where readings.contains(where: { $0 === reading }) {
+      try await reading.waitUntilClosed()
+    }
   }
 
   /// Reads a log, and makes something of it.

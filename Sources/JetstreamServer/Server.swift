@@ -158,7 +158,7 @@ public final class Server {
   ///
   /// - Parameters:
   ///   - scope: the scope to offer to clients. Traps if another scope is hosted under its name, unless ``resolveScope`` is
-  ///     set.
+  ///     set. Remove that scope first, also if its history was lost.
   ///   - unknown: the treatment of properties and classes that the scope does not know. By default the server rejects
   ///     them, so that nothing unchecked gets into the scope. With ``UnknownContent/keep``, each value that is kept is
   ///     bounded by the largest change set, and a model by 256 unknown properties, and an array of UUIDs in an unknown
@@ -381,7 +381,10 @@ public final class Server {
     } else {
       chosen = .failure(.rejected("There is no scope '\(name)'"))
     }
-    return chosen.flatMap { offers.isClosed($0) ? .failure(.notServed) : .success($0) }
+    // What clients change before the history of a scope is read would be lost with it.
+    return chosen.flatMap {
+      offers.isClosed($0) || runner.isReading($0) ? .failure(.notServed) : .success($0)
+    }
   }
 
   /// Takes a new connection.

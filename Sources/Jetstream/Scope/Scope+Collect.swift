@@ -103,6 +103,7 @@ extension Scope {
     }
     collected.withdrawn = over?.withdrawn ?? []
     sealed.append(collected)
+    collected.gone = []
   }
 
   /// Ends finished calls of `modify` for which no change set comes.
@@ -205,12 +206,13 @@ extension Scope {
       let departed = departedModels(namedBy: changes, addedBy: fragments)
       if !departed.isEmpty { undo = .fragments(departed + changes) }
     }
+    // They are released last, when the change set has its place in front of what that leads to.
+    var gone: ContiguousArray<ModelObject> = []
     if !interval.departed.models.isEmpty {
-      let gone = interval.departed.takeModels()
+      gone = interval.departed.takeModels()
       for model in gone {
         if let record = model.record, hasLeft(record) { forget(record) }
       }
-      withExtendedLifetime(gone) {}
     }
     entered.clear()
     changed.clear()
@@ -226,6 +228,8 @@ extension Scope {
     if fragments.isEmpty { return nil }
     let set = ChangeSet(fragments, undo: undo, like: handle?.changeSet)
     handle?.changeSet = set
-    return SealedChanges(set: set, outcomes: outcomes, handle: handle)
+    let collected = SealedChanges(set: set, outcomes: outcomes, handle: handle)
+    collected.gone = gone
+    return collected
   }
 }

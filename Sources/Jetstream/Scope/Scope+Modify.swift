@@ -194,6 +194,7 @@ extension Scope {
         modification.withdraw(modification.retried, from: conflicts)
         collected.withdrawn = modification.withdrawn
       }
+      collected.gone = []
     } else {
       handle.finish(.accepted, nil)
     }

@@ -42,6 +42,9 @@ package final class SealedChanges {
   /// The conflicts whose changes it makes again, and that have left the ledger before. Logs are told of that when the change
   /// set has been delivered.
   var withdrawn: [Conflict] = []
+  /// The models that have left with the change set, until it has its place among those that are delivered. Closures of
+  /// observers, and classes, may change models when they are released.
+  var gone: ContiguousArray<ModelObject> = []
   /// The change set as a pending one, once a client has claimed it.
   private(set) var pending: PendingChangeSet?
 

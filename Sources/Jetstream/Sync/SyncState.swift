@@ -52,8 +52,8 @@ public struct SyncState: Sendable, Hashable {
   /// True if the scope is up to date and nothing is pending: as far as the client knows, it equals the server's.
   ///
   /// It is false from the first local change on, also while that is in no change set yet: because the
-  /// ``Scope/changeInterval`` has not ended, or ``PropertyOptions/minSyncInterval(_:)`` holds the value back. Those who
-  /// follow the states are told of it when the change interval ends.
+  /// ``Scope/changeInterval`` has not ended, or ``PropertyOptions/minSyncInterval(_:)`` holds the value back.
+  /// Observers of the states are told of it when the change interval ends.
   public var isSynced: Bool { isUpToDate && pendingCount == 0 && !isCollecting }
 }
 

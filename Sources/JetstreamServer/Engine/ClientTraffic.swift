@@ -38,8 +38,9 @@ struct ClientTraffic {
   var largeSets: [Judged] = []
   /// The effort of the client's change sets in the last turn of the server in which there was any.
   private var spent = (turn: 0, effort: 0)
-  /// The last turn of the server in which a fetch was compared with the full state.
-  private var comparedIn = 0
+  /// The scopes of which the client has missed more in a turn of the server than the full state has, and the others that were
+  /// compared.
+  private var compared: (turn: Int, isStateLess: [Int: Bool]) = (0, [:])
   /// The time until which the client's connection is not to be read, also if it is another one by then.
   private(set) var heldUntil = Duration.zero
   /// The acknowledgements that the client gets before the next ping is due.
@@ -72,11 +73,15 @@ struct ClientTraffic {
   /// The effort of the client's change sets in a turn of the server.
   func effort(in turn: Int) -> Int { spent.turn == turn ? spent.effort : 0 }
 
-  /// Notes that what a fetch leads to is compared with the full state. Returns false if that was done for another one in a
-  /// turn of the server.
-  mutating func beginComparison(in turn: Int) -> Bool {
-    defer { comparedIn = turn }
-    return comparedIn != turn
+  /// Returns whether the full state of a scope is less than what the client has missed, if they were compared in a turn.
+  func comparison(of scope: Int, in turn: Int) -> Bool? {
+    compared.turn == turn ? compared.isStateLess[scope] : nil
+  }
+
+  /// Notes the outcome of such a comparison.
+  mutating func note(isStateLess: Bool, of scope: Int, in turn: Int) {
+    if compared.turn != turn { compared = (turn, [:]) }
+    compared.isStateLess[scope] = isStateLess
   }
 
   /// Charges what was counted since the last call. Cost: O(1).

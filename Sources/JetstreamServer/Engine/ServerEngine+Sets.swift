@@ -214,7 +214,7 @@ extension ServerEngine {
     submitter.origin.date = submitter.origin.date ?? hooks.date()
     submitter.room = room(in: host)
     host.twin?.prepare(host.order)
-    // Without a twin, the draft has one owner.
+    // The twin is given the same draft, of which it takes what was accepted.
     let judged = host.twin == nil ? nil : draft.flatMap { draft in objections.map { (draft, $0) } }
     let result = host.order.submit(sync, as: text, by: submitter, judged: draft)
     host.twin?.submit(sync, by: submitter, host.order, result, judged)

@@ -13,9 +13,14 @@ extension ServerEngine {
     // Observers of the app may change the scope when its changes are sealed.
     let isSettled = host.content.settle()
     let client = subscription.client
-    // If a client fetches many times at once, it is sent what the last one asks for, which is compared then.
-    let compares = session.traffic.beginComparison(in: work.judgements.turn)
-    var (standing, since) = host.order.standing(of: client, fetch, compares: compares)
+    // However often a client fetches the scope in a turn, what it has missed is compared with the state once.
+    let (scope, turn) = (subscription.index, work.judgements.turn)
+    var (standing, since) = host.order.standing(of: client, fetch) { items in
+      if let known = session.traffic.comparison(of: scope, in: turn) { return known }
+      let isLess = host.order.isStateLess(than: items, for: client)
+      session.traffic.note(isStateLess: isLess, of: scope, in: turn)
+      return isLess
+    }
     // Taken when the answer goes out: while many answers wait for the log, a list in each would be a copy of all.
     standing.decisions = []
     var state: StateCopy?

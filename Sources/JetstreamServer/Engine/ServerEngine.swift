@@ -47,6 +47,7 @@ package final class ServerEngine {
 
     /// Has a subscription sent what its fetch has asked for at the end of this turn.
     mutating func catchUp(on subscription: Subscription) {
+      subscription.awaitsCatchUp = true
       fetched[ObjectIdentifier(subscription)] = subscription
     }
 
@@ -54,6 +55,7 @@ package final class ServerEngine {
     mutating func takeFetched() -> [Subscription] {
       if fetched.isEmpty { return [] }
       defer { fetched = [:] }
+      for subscription in fetched.values { subscription.awaitsCatchUp = false }
       return fetched.values.filter(\.isLive).sorted {
         ($0.session.number, $0.index) < ($1.session.number, $1.index)
       }

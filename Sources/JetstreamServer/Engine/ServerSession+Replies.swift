@@ -3,13 +3,13 @@ import Jetstream
 /// The replies to the change sets of a session's client.
 extension ServerSession {
   /// Answers a change set. The reply comes behind everything that precedes the change set in the scope's order, or at
-  /// once if the client does not want to be sent that.
+  /// once if the client does not want to be sent that, and not behind what it has asked for in the same turn.
   func answer(_ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription) {
     if version == 1 {
       subscription.sent.append((queue(.scopeSyncReply(reply)), sequence))
       return
     }
-    if subscription.limit != nil, subscription.untoldState == nil {
+    if subscription.limit != nil, subscription.untoldState == nil, !subscription.awaitsCatchUp {
       queue(.scopeSyncReply(reply.omittingEffect(upTo: subscription.told)))
       return
     }

@@ -61,6 +61,8 @@ final class Subscription {
   var queued = SetQueue()
   /// True while these are taken in turn.
   var takesQueued = false
+  /// True from a fetch until the end of the turn, when it is sent what the client has missed.
+  var awaitsCatchUp = false
   /// The indices of the fetches that are not answered yet.
   var openFetches: [Int] = []
   /// The sequence up to which the client is sent more of the stream once that is durable; nil if that does not wait.

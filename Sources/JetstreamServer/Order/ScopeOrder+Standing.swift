@@ -7,9 +7,10 @@ extension ScopeOrder {
   /// nil if it gets nothing at all, or the full state, since the stream does not reach back that far or has more to take
   /// in.
   ///
-  /// - Parameter compares: false to leave it to ``Subscription/isStateLess(than:)`` whether it has more.
+  /// - Parameter isStateLess: returns true if the full state is less than the change sets that the client has missed; see
+  ///   ``isStateLess(than:for:)``.
   func standing(
-    of client: UUID?, _ fetch: ScopeFetch, compares: Bool = true
+    of client: UUID?, _ fetch: ScopeFetch, isStateLess: (ArraySlice<StreamItem>) -> Bool
   ) -> (ScopeStanding, since: Int?) {
     var standing = ScopeStanding(position: ScopePosition(epoch: epoch, sequence: sequence))
     let since = fetch.since.flatMap { $0.epoch == epoch ? $0.sequence : nil }
@@ -31,9 +32,7 @@ extension ScopeOrder {
       standing.resumes = true
       return (standing, nil)
     }
-    guard let items, !compares || !isStateLess(than: items, for: client) else {
-      return (standing, nil)
-    }
+    guard let items, !isStateLess(items) else { return (standing, nil) }
     standing.resumes = true
     return (standing, since)
   }

@@ -25,7 +25,8 @@ struct FloodTests {
     #expect(states.map(\.fragments.count) == [51])
   }
 
-  @Test("A frame with a hundred fetches of a client that comes back is sent what it has missed once")
+  @Test(
+    "A frame with a hundred fetches of a client that comes back is sent what it has missed once")
   func fetchesSince() {
     let world = InMemoryWorld()
     let peer = RawPeer.joined(world, protocol: 2)
@@ -44,6 +45,37 @@ struct FloodTests {
     #expect(peer.messages.count { $0.type == "ScopeFetchReply" } == 101)
     #expect(peer.syncs.count - before <= 100)
     #expect(peer.syncs.last?.sequence == start.sequence + 100)
+  }
+
+  @Test("Of each scope that is fetched in a frame, the client is sent the state if that is less")
+  func statesOfSeveralScopes() throws {
+    let world = InMemoryWorld()
+    let notes = Canvas()
+    let scope = Scope(name: "Notes", root: notes, ticker: world.serverTicker)
+    world.moreScopes["Notes"] = scope
+    let peer = RawPeer.joined(world, protocol: 2)
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Notes"))))
+    let start = Dictionary(uniqueKeysWithValues: world.server.positions.map { ($0.epoch, $0) })
+    // Values do not count that later ones replace: additions do.
+    for (scope, canvas) in [(world.scope, world.canvas), (scope, notes)] {
+      for _ in 0..<400 {
+        let shape = Shape()
+        shape.label = String(repeating: "x", count: 1_000)
+        canvas.shapes.append(shape)
+        scope.flush()
+        canvas.shapes.removeAll()
+        scope.flush()
+      }
+    }
+    peer.take()
+    let before = peer.messages.count
+    let fetches = ["Canvas", "Notes"].flatMap { name in
+      start.values.map { peer.stamp(.scopeFetch(ScopeFetch(name: name, since: $0))) }
+    }
+    peer.send(frame(fetches))
+    let told = peer.messages[before...]
+    #expect(told.count { $0.type == "ScopeState" } >= 2)
+    #expect(!told.contains { if case .scopeSync = $0 { true } else { false } })
   }
 
   @Test("A session for which too much waits ends within the frame")

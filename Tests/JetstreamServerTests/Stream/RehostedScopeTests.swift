@@ -33,7 +33,7 @@ struct RehostedScopeTests {
     let order = world.server.hostedScope(world.scope).order
     var fetch = ScopeFetch(name: "Canvas")
     fetch.since = ScopePosition(epoch: "e", sequence: 103)
-    #expect(order.standing(of: nil, fetch).since == 103)
+    #expect(order.standing(of: nil, fetch) { order.isStateLess(than: $0, for: nil) }.since == 103)
     #expect(order.stream.items(after: 103, upTo: 105)?.map(\.sequence) == [104, 105])
     #expect(order.stream.all.map(\.sequence) == Array(101...105) && world.canvas.likes == 105)
     #expect(world.server.checkInvariants() == [])

@@ -1,7 +1,7 @@
 /// Changes of a scope: a client's own change set, or the change set of another client that the server passes on.
 ///
-/// Its copies share the fields: a server hands it through many steps, and each copy costs one reference. To change a field
-/// costs a copy of all of them.
+/// Its copies share the fields: a server hands it through many steps, and each copy costs one reference. Changing a field of
+/// one that has copies costs a copy of all fields.
 package struct ScopeSync: Sendable, Hashable {
   @usableFromInline
   var shared: Shared
