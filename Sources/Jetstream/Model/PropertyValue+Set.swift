@@ -22,14 +22,18 @@ extension Set: PropertyValue where Element: PropertyValue {
     }
     return .array(result)
   }
-  /// Reads an array in any order all of whose elements can be read. Equal ones become one.
+  /// Reads an array in any order all of whose elements can be read, and of which at most 100 different ones have the
+  /// same hash. Elements that are equal, or written alike, become one.
   public static func _decode(_ json: JSONValue) -> Set<Element>? {
     guard let elements = [Element]._decode(json) else { return nil }
-    // The first one stays.
-    return Set(elements)
+    return Set(distinct: elements)
   }
-  /// The problem with the first element that cannot be read.
-  public static func _problem(with json: JSONValue) -> String? { [Element]._problem(with: json) }
+  /// The problem with the first element that cannot be read, or with too many elements of one hash.
+  public static func _problem(with json: JSONValue) -> String? {
+    if let problem = [Element]._problem(with: json) { return problem }
+    guard let elements = [Element]._decode(json), Set(distinct: elements) == nil else { return nil }
+    return "more than \(mostOfOneHash) elements of the set have the same hash"
+  }
   /// Equality of the elements as they are written. Cost: O(n).
   public static func _isSame(_ a: Set<Element>, _ b: Set<Element>) -> Bool {
     let isSame =
@@ -44,4 +48,34 @@ extension Set: PropertyValue where Element: PropertyValue {
   }
   /// A buffer.
   @inlinable public static var _isBuffer: Bool { true }
+
+  /// The number of different elements that may have the same hash.
+  private static var mostOfOneHash: Int { 100 }
+
+  /// Makes a set of elements, the first one of those that are equal or written alike; nil if too many have the same
+  /// hash.
+  ///
+  /// A set compares an element with all others of its hash. The author of the elements could make that take time in
+  /// proportion to the square of their number: a decimal number hashes what a `Double` has of it, `Data` its first
+  /// bytes, and what is not a number equals nothing, itself included.
+  private init?(distinct elements: [Element]) {
+    self.init(minimumCapacity: elements.count)
+    var first: [Int: Element] = [:]
+    first.reserveCapacity(elements.count)
+    // All elements with a hash that several different ones have.
+    var rivals: [Int: [Element]] = [:]
+    for element in elements {
+      let hash = element.hashValue
+      if let one = first[hash] {
+        if contains(element) { continue }
+        if rivals[hash] == nil { rivals[hash] = [one] }
+        if rivals[hash]!.contains(where: { Element._isSame($0, element) }) { continue }
+        if rivals[hash]!.count == Self.mostOfOneHash { return nil }
+        rivals[hash]!.append(element)
+      } else {
+        first[hash] = element
+      }
+      insert(element)
+    }
+  }
 }
