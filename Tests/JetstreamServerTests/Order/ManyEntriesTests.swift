@@ -110,6 +110,29 @@ struct ManyEntriesTests {
     #expect(found < mostLinearGrowth)
   }
 
+  @Test("Filling a dictionary and taking its model out is inverted in linear time")
+  func inverse() throws {
+    let found = try growth(from: 500) { count in
+      let tests = try ManyEntriesTests()
+      tests.submit([
+        SyncFragment(.add, uuid: tests.held, className: "Person", properties: [:]),
+        tests.addition(),
+        tests.change(["chair": tests.text(tests.held), "members/1": tests.text(tests.holder)]),
+      ])
+      tests.host.records.store = { _ in }
+      let filling = SyncFragment(
+        .change, uuid: tests.holder, className: "Person",
+        properties: tests.entries(count, of: "friends"))
+      return {
+        let result = tests.submit([filling, tests.change(["members/1": .null])])
+        #expect(result.replies == [FragmentReply(), FragmentReply()])
+        // The model comes back as it was before, without the entries.
+        #expect(result.set?.undo.first == tests.addition())
+      }
+    }
+    #expect(found < mostLinearGrowth)
+  }
+
   @Test("A fragment with many of them counts as several, and one with a few as one")
   func size() {
     func isLarge(_ entryCount: Int, fragments: Int = 1) -> Bool {
