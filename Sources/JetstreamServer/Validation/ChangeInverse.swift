@@ -155,10 +155,16 @@ private struct InverseNote {
   /// with the change set. The change comes behind it, which does nothing again but adding to counters.
   func properties(undoneBy change: SyncFragment) -> JSONObject {
     var result = model.currentProperties()
+    var gone: Set<String> = []
     for (key, value) in change.properties {
-      let isEntry = model.classSchema[wireName: key]?.entryKey != nil
-      result[key] = isEntry && value == .null ? nil : value
+      if value == .null, model.classSchema[wireName: key]?.entryKey != nil {
+        gone.insert(key)
+      } else {
+        result[key] = value
+      }
     }
+    // All at once: each removal takes time in proportion to the entries.
+    if !gone.isEmpty { result.removeAll { key, _ in gone.contains(key) } }
     for entry in change.operations {
       if let now = result[entry.key], var list = CollectionContent(now) {
         list.apply(entry.operations)
