@@ -129,6 +129,33 @@ struct CatchUpGroupTests {
     #expect(sent(full).last?.fragments == [name(text)] && full.count == 20)
   }
 
+  @Test("Values of large fragments are left out in linear time")
+  func largeFragments() throws {
+    let found = try growth(from: 500) { count in
+      let properties = (0..<count).map { number -> JSONValue in
+        ["name": .string("\(number)"), "type": "json"]
+      }
+      let schema = try ScopeSchema([
+        "version": 1, "root": "A", "classes": [["name": "A", "properties": .array(properties)]],
+      ]).schema.root
+      let empty = CatchUpGroup(room: StreamAmount(sets: 9, bytes: 1 << 20), own: { 0 }) { _ in
+        schema
+      }
+      let items = (1...2).map { number in
+        item(
+          number,
+          SyncFragment(
+            .change, uuid: canvas, className: "A",
+            properties: JSONObject((0..<count).map { ("\($0)", .integer(Int64(number))) })))
+      }
+      return {
+        let group = empty.with(items)
+        #expect(sent(group).map(\.fragments.count) == [0, 1])
+      }
+    }
+    #expect(found < mostLinearGrowth)
+  }
+
   /// Returns the positions of the values that are left of change sets whose authors had seen these sequences. They
   /// follow the sequence 10.
   private func left(own: Int, seen: Int?...) -> [Int] {
