@@ -83,10 +83,7 @@ struct CatchUpGroup {
     guard entries.isEmpty || (count < room.sets && inFront + size <= room.bytes) else {
       return false
     }
-    for (name, value) in replaced {
-      entries[value.entry].fragments[value.fragment].properties[name.name] = nil
-      entries[value.entry].isReduced = true
-    }
+    drop(replaced)
     let dropped = Set(replaced.lazy.map(\.0))
     for (name, var value) in written {
       if let last = values[name] {
@@ -103,6 +100,20 @@ struct CatchUpGroup {
     entries.append(Entry(item))
     bytes = inFront + size
     return true
+  }
+
+  /// Leaves values out, those of one fragment at once: each removal takes time in proportion to the fragment.
+  private mutating func drop(_ replaced: [(PropertyKey, Value)]) {
+    var names: [Int: [Int: Set<String>]] = [:]
+    for (key, value) in replaced {
+      names[value.entry, default: [:]][value.fragment, default: []].insert(key.name)
+    }
+    for (entry, fragments) in names {
+      for (fragment, names) in fragments {
+        entries[entry].fragments[fragment].properties.removeAll { key, _ in names.contains(key) }
+      }
+      entries[entry].isReduced = true
+    }
   }
 
   /// Returns the values of plain properties that a change set assigns, the last one of each.
