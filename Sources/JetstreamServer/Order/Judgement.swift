@@ -16,6 +16,8 @@ struct Judgement {
   private var fragments: [SyncFragment]
   /// The errors of fragments to which reviews and rules object, by their positions.
   private(set) var objections: [Int: WireError]
+  /// True if the reviews of the app have seen the fragments.
+  private var isReviewed = false
   private var problems: [String] = []
   /// The position of the fragment because of which a review rejects all.
   private var cause: Int?
@@ -51,7 +53,9 @@ struct Judgement {
     guard let session = submitter.info else {
       preconditionFailure("A submission in a scope with rules names its session.")
     }
-    var proposed = ProposedChangeSet(submitted, isAtomic: isAtomic, of: session)
+    isReviewed = true
+    var proposed = ProposedChangeSet(
+      order.namingClasses(in: submitted, by: submitter), isAtomic: isAtomic, of: session)
     problems = Self.review(&proposed, book)
     fragments = proposed.fragments
     cause = proposed.cause
@@ -110,6 +114,7 @@ struct Judgement {
     _ budget: inout WorkBudget, by submitter: ScopeOrder.Submitter, in order: ScopeOrder
   ) -> Bool {
     if isMerged { return true }
+    if validator == nil, isReviewed { objectToOtherClasses(in: order) }
     var validator =
       self.validator.take()
       ?? FragmentValidator(
@@ -145,6 +150,16 @@ struct Judgement {
       }
     }
     return true
+  }
+
+  /// Rejects changes of models that have come into the scope since the reviews, and are of another class than the reviews
+  /// were told.
+  private mutating func objectToOtherClasses(in order: ScopeOrder) {
+    for at in fragments.indices where fragments[at].kind == .change && objections[at] == nil {
+      guard let name = order.className(of: fragments[at].uuid), name != fragments[at].className
+      else { continue }
+      objections[at] = .rejected("The model has come into the scope as a \(name)")
+    }
   }
 
   /// Lets the app look at the whole change set. Returns the reasons for which it could not, for the operator.
