@@ -148,6 +148,20 @@ struct SchemaLimitTests: SchemaSuite {
     }
   }
 
+  @Test("Types in the schema of a client are nested at most three deep")
+  func clientsTypes() {
+    let world = OpeningWorld()
+    world.connect(1)
+    func fetch(_ name: String, _ type: String) {
+      let property: JSONValue = ["name": "p", "type": .string(type), "default": []]
+      world.fetch(name, on: 1, schema: file([modelClass("A", [property])]))
+    }
+    fetch("A", "array of optional array of json")
+    #expect(world.take(1).isEmpty && world.takeSteps() == ["open A"])
+    fetch("B", "array of optional array of set of json")
+    #expect(world.take(1) == ["rejected"] && world.takeSteps().isEmpty)
+  }
+
   @Test("Defaults are nested at most 32 deep")
   func deepDefaults() {
     func nested(_ depth: Int, _ wrap: (JSONValue) -> JSONValue) -> JSONValue {

@@ -399,6 +399,18 @@ struct OpenScopesTests {
     #expect(world.take(1) == ["rejected"] && world.takeSteps().isEmpty)
   }
 
+  @Test("Only the first schema for a scope that is being opened is read")
+  func laterSchema() {
+    for id in 1...3 { world.connect(id) }
+    world.fetch("A", on: 1)
+    world.fetch("A", on: 2, schema: ScopeSchema(of: Canvas.self).json)
+    world.fetch("A", on: 3, schema: ["root": "Canvas"])
+    #expect((1...3).allSatisfy { world.take($0).isEmpty })
+    world.fail("A", .schemaWanted)
+    _ = world.open("A")
+    #expect(world.take(2) == ["granted"] && world.take(3) == ["granted"])
+  }
+
   @Test("A scope that is closed while something waits for its log is released")
   func released() {
     weak var closed: Scope?
