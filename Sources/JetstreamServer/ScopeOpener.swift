@@ -147,7 +147,7 @@ final class ScopeOpener {
     case .schemaOfClient:
       if let schema = stored.schema { return try await host(name, schema) }
       guard let schema else { throw WireError.schemaWanted }
-      return try await host(name, ScopeSchema(schema), isNew: true)
+      return try await host(name, ScopeSchema(ofClient: schema), isNew: true)
     }
   }
 

@@ -80,6 +80,9 @@ package struct OpenScopes {
     if case .open(let scope)? = entries[name]?.state { scope } else { nil }
   }
 
+  /// Returns true if no fetch has brought a schema for a scope since it was last open.
+  func takesSchema(for name: String) -> Bool { entries[name]?.schema == nil }
+
   /// Removes and returns what there is to do.
   mutating func takeSteps() -> [ServerEngine.ScopeStep] {
     defer { steps = [] }

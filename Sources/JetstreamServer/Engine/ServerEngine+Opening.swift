@@ -36,16 +36,17 @@ extension ServerEngine {
     } catch {
       return refuse(fetch, of: session, error)
     }
-    if let schema = fetch.schema {
-      do {
-        _ = try ScopeSchema(schema)
-      } catch {
-        return refuse(fetch, of: session, .rejected("The schema is not valid: \(error)"))
-      }
-    }
     // Clients of version 1 do not ask again.
     if isShortOfMemory, session.version > 1, scope == nil {
       return refuse(fetch, of: session, reached(.residentBytes))
+    }
+    // The runtime keeps the types that a schema names for good: only one with which the scope may be opened is read.
+    if let schema = fetch.schema, openScopes.takesSchema(for: fetch.name) {
+      do {
+        _ = try ScopeSchema(ofClient: schema)
+      } catch {
+        return refuse(fetch, of: session, .rejected("The schema is not valid: \(error)"))
+      }
     }
     let answer = openScopes.fetch(fetch, by: session, now: now, isInUse: isInUse)
     switch answer {

@@ -17,6 +17,9 @@ enum SchemaLimits {
   static let typeBytes = 512
   /// The highest number of types around a type. The Swift runtime keeps each type that it was ever asked for.
   static let typeDepth = 8
+  /// The same for the schema of a client. Clients can have the runtime keep as many types as there are of this depth:
+  /// some 2,000 with three, and more than a million with eight.
+  static let clientTypeDepth = 3
   /// The highest number of arrays and objects around a value of a default.
   static let defaultDepth = 32
 }

@@ -26,6 +26,15 @@ extension ScopeSchema {
   ///     Jetstream brings along need not be named.
   /// - Throws: ``SchemaError`` for the first thing that is missing or does not fit.
   public init(_ json: JSONValue, rules: [MergeRule] = []) throws(SchemaError) {
+    try self.init(json, rules, typeDepth: SchemaLimits.typeDepth)
+  }
+
+  /// Reads the schema of a client, whose types are nested at most three deep.
+  init(ofClient json: JSONValue) throws(SchemaError) {
+    try self.init(json, [], typeDepth: SchemaLimits.clientTypeDepth)
+  }
+
+  private init(_ json: JSONValue, _ rules: [MergeRule], typeDepth: Int) throws(SchemaError) {
     let file = SchemaNode(json, at: "schema")
     try file.checkSize()
     let version = try file.required("version")
@@ -36,7 +45,7 @@ extension ScopeSchema {
     var read: [(node: SchemaNode, schema: ClassSchema)] = []
     var room = SchemaLimits.properties
     for node in try file.required("classes").elements(atMost: SchemaLimits.classes) {
-      let schema = try Self.classSchema(node, rules, room: room)
+      let schema = try Self.classSchema(node, rules, room: room, typeDepth: typeDepth)
       guard classes.updateValue(schema, forKey: schema.wireName) == nil else {
         throw node.error("is the second class called \(schema.wireName).")
       }
@@ -57,7 +66,7 @@ extension ScopeSchema {
   // MARK: Classes
 
   private static func classSchema(
-    _ node: SchemaNode, _ rules: [MergeRule], room: Int
+    _ node: SchemaNode, _ rules: [MergeRule], room: Int, typeDepth: Int
   ) throws(SchemaError) -> ClassSchema {
     let nodes = try node.required("properties").elements()
     if nodes.count > room {
@@ -67,7 +76,7 @@ extension ScopeSchema {
     var names: Set<String> = []
     var dictionaries = 0
     for node in nodes {
-      let read = try property(node, index: properties.count, rules)
+      let read = try property(node, index: properties.count, rules, typeDepth: typeDepth)
       guard names.insert(read.wireName).inserted else {
         throw node.error("is the second property called \(read.wireName).")
       }
@@ -135,10 +144,10 @@ extension ScopeSchema {
   // MARK: Properties
 
   private static func property(
-    _ node: SchemaNode, index: Int, _ rules: [MergeRule]
+    _ node: SchemaNode, index: Int, _ rules: [MergeRule], typeDepth: Int
   ) throws(SchemaError) -> PropertySchema {
     let typeNode = try node.required("type")
-    let type = try propertyType(typeNode)
+    let type = try propertyType(typeNode, depth: typeDepth)
     let codec = TypeCodec(describing: type)
     let isCounter = try node.optional("counter")?.bool() ?? false
     if isCounter, codec.counterRange == nil {
@@ -159,11 +168,15 @@ extension ScopeSchema {
     return schema
   }
 
-  private static func propertyType(_ node: SchemaNode) throws(SchemaError) -> _PropertyType {
+  private static func propertyType(
+    _ node: SchemaNode, depth: Int
+  ) throws(SchemaError) -> _PropertyType {
     guard let type = _PropertyType(signature: try node.string(atMost: SchemaLimits.typeBytes))
     else { throw node.error("is \(node.json.text), which is no type.") }
-    guard type.depth <= SchemaLimits.typeDepth else {
-      throw node.error("is nested more than \(SchemaLimits.typeDepth) levels deep.")
+    guard type.depth <= depth else {
+      let isClients = depth == SchemaLimits.clientTypeDepth
+      let reason = isClients ? ", which the schema of a client must not be" : ""
+      throw node.error("is nested more than \(depth) levels deep\(reason).")
     }
     if let misuse = type.misuse { throw node.error(misuse) }
     return type

@@ -1,6 +1,7 @@
 import Jetstream
-import JetstreamServer
 import Testing
+
+@testable import JetstreamServer
 
 /// A suite that reads schemas.
 protocol SchemaSuite {}
@@ -160,6 +161,16 @@ struct SchemaLimitTests: SchemaSuite {
     #expect(world.take(1).isEmpty && world.takeSteps() == ["open A"])
     fetch("B", "array of optional array of set of json")
     #expect(world.take(1) == ["rejected"] && world.takeSteps().isEmpty)
+    let deep = property("p", "optional optional optional optional Int")
+    do throws(SchemaError) {
+      _ = try ScopeSchema(ofClient: file([modelClass("A", [deep])]))
+      Issue.record("A type is nested too deep.")
+    } catch {
+      #expect(
+        "\(error)"
+          == "classes[0].properties[0].type is nested more than 3 levels deep, which the schema of a "
+          + "client must not be.")
+    }
   }
 
   @Test("Defaults are nested at most 32 deep")
