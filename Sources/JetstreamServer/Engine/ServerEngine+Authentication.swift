@@ -56,12 +56,9 @@ extension ServerEngine {
   func authenticateAgain(
     _ session: ServerSession, _ params: [String: String], _ request: HTTPRequest?, on id: Int
   ) {
-    // It needs no place among the connections without a session, since there is one at a time.
-    if let earlier = session.link.claimant, isWaiting(earlier) {
-      connections[earlier] = nil
-      perform(.close(connection: earlier, code: 1000, reason: "resumed on another connection"))
-    }
-    session.link.claimant = id
+    // A flood of connections without a session must not keep those out that have one: the only one that claims it needs no
+    // place among them.
+    guard claimants(of: session.info.token).isEmpty || beginHandshake(id, request) else { return }
     var info = SessionInfo(
       token: session.info.token, connectionParams: params, params: session.info.params,
       version: session.info.version, client: session.info.client,
@@ -71,6 +68,7 @@ extension ServerEngine {
       info: info, version: session.version, deadline: now + configuration.handshakeTimeout)
     applicant.resumes = true
     connections[id] = .authenticating(applicant)
+    noteClaim(of: info.token, by: id)
     switch hooks.authenticate(info, id) {
     case .accepted(let principal): admit(id, as: principal)
     case .denied(let error): deny(id, error)
@@ -81,6 +79,7 @@ extension ServerEngine {
   /// Resumes the session of a client whose principal the app has named once more.
   private func resume(_ applicant: Applicant, as principal: Principal?, on id: Int) {
     connections[id] = nil
+    quotas.endHandshake(id)
     // It may have ended meanwhile, or another connection may have been faster.
     guard let session = sessions[applicant.info.token] else {
       return refuse(id, .sessionTokenUnrecognized)
@@ -93,6 +92,7 @@ extension ServerEngine {
     }
     session.info.principal = principal
     session.credentialsExpireAt = remainingTime(of: principal).map { now + $0 }
+    endClaims(of: applicant.info.token, before: id)
     resume(session, on: id)
   }
 

@@ -20,7 +20,8 @@ public struct ServerLimits: Sendable, Hashable {
   /// count as one. Behind a proxy, set ``Server/Configuration/trustedProxies``.
   public var sessionsPerAddress: Int? = 10_000
   /// The number of connections that have no session yet. Further ones are closed with `too-many-handshakes`, and
-  /// their clients ask again after 5 seconds. A client keeps its place for at most
+  /// their clients ask again after 5 seconds. A client that resumes a session needs a place only while another
+  /// connection claims the same session. A client keeps its place for at most
   /// ``Server/Configuration/handshakeTimeout``, so that a flood of silent connections keeps others out for no
   /// longer; and then for as long as ``Server/authenticate`` takes, at most the same time again. As many sockets as
   /// this may be no WebSockets, which a socket only becomes when the server's actor has time for it: new ones beyond it
