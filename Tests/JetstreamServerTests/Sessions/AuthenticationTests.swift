@@ -142,6 +142,25 @@ struct AuthenticationTests {
     #expect(one.close?.reason.contains("not-you") == true)
   }
 
+  @Test("Credentials may expire at any time, also at one that is none")
+  func farExpiry() {
+    world.date = Date(timeIntervalSince1970: 1_000_000)
+    for seconds in [Double.infinity, .greatestFiniteMagnitude, 1e20, 1e11] {
+      let expiry = Date(timeIntervalSinceReferenceDate: seconds)
+      let peer = applicant()
+      answer(peer, .success(Principal("u-1", expiry: expiry)))
+      #expect(peer.token != nil, "\(seconds)")
+    }
+    for seconds in [Double.nan, -.infinity, -1e20] {
+      let expiry = Date(timeIntervalSinceReferenceDate: seconds)
+      let peer = applicant()
+      answer(peer, .success(Principal("u-1", expiry: expiry)))
+      #expect(refusal(of: peer)?.denial == .notYou, "\(seconds)")
+    }
+    world.advance(by: .seconds(1))
+    #expect(world.server.sessionCount == 4)
+  }
+
   @Test("A client that resumes a session waits for the app's answer again")
   func resumed() throws {
     let date = Date(timeIntervalSince1970: 1_000_000)
