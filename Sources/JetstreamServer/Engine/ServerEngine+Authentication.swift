@@ -146,9 +146,11 @@ extension ServerEngine {
 
   /// Returns the time for which the credentials of a principal hold; nil if they do not expire.
   private func remainingTime(of principal: Principal?) -> Duration? {
-    principal?.expiry.flatMap { expiry in
-      hooks.date().map { Duration.seconds(expiry.timeIntervalSince($0)) }
-    }
+    guard let expiry = principal?.expiry, let date = hooks.date() else { return nil }
+    // A date may be any number, of which a duration does not hold each: a hundred years stand for all longer times.
+    let seconds = expiry.timeIntervalSince(date)
+    let most = 100 * 366 * 86_400.0
+    return seconds.isNaN ? .zero : .seconds(min(max(seconds, -most), most))
   }
 
   /// Sends a client that it gets no session.
