@@ -16,85 +16,16 @@ import Foundation
 ///
 /// Models that the root does not lead to are dropped before fragments name them again, and never come out.
 package struct FragmentRows: Sendable {
-  /// One model.
-  package struct Row: Sendable, Hashable {
-    /// The name of the model's class on the wire.
-    package let className: String
-    /// The values by property name, without what waits.
-    private var values: JSONObject
-    /// The operations that wait to be applied to their collections, by property. One alone costs as much as the
-    /// collection is large, and many together cost that once.
-    private var waiting: [String: [PropertyOperation]] = [:]
-
-    fileprivate init(className: String, properties: JSONObject) {
-      (self.className, values) = (className, properties)
-    }
-
-    /// Takes a model as a fragment has it: null is no entry of a dictionary.
-    fileprivate init(_ fragment: SyncFragment) {
-      (className, values) = (fragment.className, fragment.properties)
-      values.dropNullEntries(of: nil)
-    }
-
-    /// The values by property name. Cost: O(n) in the collections for which operations wait.
-    package var properties: JSONObject {
-      var row = self
-      row.settle()
-      return row.values
-    }
-
-    /// Returns the value of a property. Cost: O(n) in a collection for which operations wait.
-    fileprivate func value(of key: String) -> JSONValue? {
-      guard let operations = waiting[key] else { return values[key] }
-      return PropertyOperation.apply(operations, to: values[key], within: .unknown)
-    }
-
-    /// Writes values of properties; null is no entry of a dictionary.
-    fileprivate mutating func assign(_ new: JSONObject) {
-      if !waiting.isEmpty { for (key, _) in new { waiting[key] = nil } }
-      values.assign(new, of: nil)
-    }
-
-    /// Applies operations to a property. Those on a collection wait until they are as many as the models in it, so that
-    /// each costs the same.
-    fileprivate mutating func perform(_ operations: [PropertyOperation], on key: String) {
-      let value = values[key] ?? .array([])
-      guard case .array(let elements) = value, operations.allSatisfy({ $0.model != nil }) else {
-        values[key] = PropertyOperation.apply(
-          operations, to: self.value(of: key), within: .unknown)
-        waiting[key] = nil
-        return
-      }
-      if elements.isEmpty { values[key] = value }
-      waiting[key, default: []] += operations
-      guard waiting[key]!.count > max(64, elements.count) else { return }
-      values[key] = self.value(of: key)
-      waiting[key] = nil
-    }
-
-    /// Applies all operations that wait.
-    fileprivate mutating func settle() {
-      if waiting.isEmpty { return }
-      for (key, _) in waiting { values[key] = value(of: key) }
-      waiting = [:]
-    }
-
-    package static func == (a: Row, b: Row) -> Bool {
-      a.className == b.className && a.properties == b.properties
-    }
-
-    package func hash(into hasher: inout Hasher) {
-      hasher.combine(className)
-      hasher.combine(properties)
-    }
-  }
-
   /// The UUID of the root; nil as long as it is not known.
   package private(set) var root: UUID?
   /// All rows, also those that wait to be dropped.
   private(set) var rows: [UUID: Row] = [:]
+  /// The links between the rows; nil until rows are to be dropped.
+  private var links: LinkTree?
+  /// True if there may be rows that the root does not lead to, as far as that is known without ``links``.
+  private var isUnsure = false
   /// True if there may be rows that the root does not lead to.
-  private var isDropDue = false
+  private var isDropDue: Bool { links?.hasLoose ?? isUnsure }
 
   /// Makes rows without any model.
   package init(root: UUID? = nil) { self.root = root }
@@ -139,7 +70,7 @@ package struct FragmentRows: Sendable {
   /// - Parameter keepsUnreachable: true if models that the state does not contain may come back.
   package mutating func replace(with state: [SyncFragment], keepsUnreachable: Bool = false) {
     if !keepsUnreachable { rows = [:] }
-    isDropDue = keepsUnreachable
+    (links, isUnsure) = (nil, keepsUnreachable)
     root = state.first?.uuid ?? root
     for fragment in state {
       rows[fragment.uuid] = Row(fragment)
@@ -149,7 +80,8 @@ package struct FragmentRows: Sendable {
   /// Applies the fragments of one change set: the additions first, then the changes. What fragments say of models that
   /// are not there is left out.
   ///
-  /// Cost: O(n) in the fragments; O(n) in all values if models were removed before, and the fragments name old ones.
+  /// Cost: O(n) in the fragments. If these name old models, besides: O(n) in the values of the models that were removed
+  /// before, and the depth of those that were moved; the first time, O(n) in all values.
   ///
   /// - Parameter keepsUnreachable: true if removed models may come back.
   package mutating func apply(_ fragments: [SyncFragment], keepsUnreachable: Bool = false) {
@@ -163,10 +95,7 @@ package struct FragmentRows: Sendable {
         dropUnreachable()
       }
     }
-    for fragment in fragments where fragment.kind == .add {
-      add(fragment)
-      if !named.contains(fragment.uuid) { isDropDue = true }
-    }
+    for fragment in fragments where fragment.kind == .add { add(fragment) }
     for fragment in fragments where fragment.kind == .change { change(fragment) }
   }
 
@@ -174,6 +103,9 @@ package struct FragmentRows: Sendable {
   private mutating func add(_ fragment: SyncFragment) {
     guard let row = rows[fragment.uuid] else {
       rows[fragment.uuid] = Row(fragment)
+      isUnsure = true
+      links?.add(fragment.uuid)
+      for (key, value) in fragment.properties { noteLinks(key, of: fragment.uuid, nil, value) }
       return
     }
     if row.className == fragment.className { change(fragment) }
@@ -186,22 +118,47 @@ package struct FragmentRows: Sendable {
       guard fragment.uuid == root else { return }
       rows[fragment.uuid] = Row(className: fragment.className, properties: [:])
     }
-    for (key, _) in fragment.properties {
-      let old = rows[fragment.uuid]!.value(of: key)
-      old?.forEachUUID { if rows[$0] != nil { isDropDue = true } }
+    for (key, value) in fragment.properties {
+      noteLinks(key, of: fragment.uuid, rows[fragment.uuid]!.value(of: key), value)
     }
     rows[fragment.uuid]!.assign(fragment.properties)
     for entry in fragment.operations {
       let operations = entry.operations.filter { operation in
-        switch operation {
-        case .insert(let uuid, _): return rows[uuid] != nil
-        case .remove:
-          isDropDue = true
-          return true
-        case .move, .add: return true
-        }
+        if case .insert(let uuid, _) = operation { rows[uuid] != nil } else { true }
       }
-      rows[fragment.uuid]!.perform(operations, on: entry.key)
+      let isCollection = rows[fragment.uuid]!.perform(operations, on: entry.key)
+      if isCollection { noteLinks(entry.key, of: fragment.uuid, operations) }
+    }
+  }
+
+  /// Notes that a property of a row gets another value.
+  private mutating func noteLinks(
+    _ key: String, of uuid: UUID, _ old: JSONValue?, _ new: JSONValue
+  ) {
+    if links == nil {
+      if !isUnsure { old?.forEachUUID { if rows[$0] != nil { isUnsure = true } } }
+      return
+    }
+    let place = LinkTree.Place(holder: uuid, key: key)
+    var come: Set<UUID> = []
+    new.forEachUUID { come.insert($0) }
+    old?.forEachUUID { if !come.contains($0) { links!.unlink(place, from: $0) } }
+    for held in come { links!.link(place, to: held) }
+  }
+
+  /// Notes operations on a collection of a row.
+  private mutating func noteLinks(
+    _ key: String, of uuid: UUID, _ operations: [PropertyOperation]
+  ) {
+    let place = LinkTree.Place(holder: uuid, key: key)
+    for operation in operations {
+      switch operation {
+      case .insert(let held, _): links?.link(place, to: held)
+      case .remove(let held):
+        isUnsure = true
+        links?.unlink(place, from: held)
+      case .move, .add: break
+      }
     }
   }
 
@@ -214,11 +171,12 @@ package struct FragmentRows: Sendable {
   /// Puts a model into its place as it is, whatever was there.
   mutating func put(_ fragment: SyncFragment) {
     rows[fragment.uuid] = Row(fragment)
-    isDropDue = true
+    (links, isUnsure) = (nil, true)
   }
 
   /// Gives the root another UUID, also where values name it.
   mutating func renameRoot(to uuid: UUID) {
+    (links, isUnsure) = (nil, isDropDue)
     guard let old = root, old != uuid else {
       root = uuid
       return
@@ -233,9 +191,27 @@ package struct FragmentRows: Sendable {
   }
 
   private mutating func dropUnreachable() {
-    let live = Set(reachable())
-    rows = rows.filter { live.contains($0.key) }
-    isDropDue = false
+    guard let root else { return rows = [:] }
+    if links == nil {
+      links = LinkTree(root: root)
+      for uuid in rows.keys { links!.add(uuid) }
+      for uuid in reachable() {
+        for (key, value) in rows[uuid]!.properties { noteLinks(key, of: uuid, nil, value) }
+      }
+    }
+    var tree = links.take()!
+    let gone = tree.takeUnreached { uuid in
+      rows[uuid]?.properties.map { key, value in
+        var uuids: [UUID] = []
+        value.forEachUUID { uuids.append($0) }
+        return (key, uuids)
+      } ?? []
+    }
+    links = consume tree
+    for uuid in gone {
+      guard let row = rows.removeValue(forKey: uuid) else { continue }
+      for (key, value) in row.properties { noteLinks(key, of: uuid, value, .null) }
+    }
   }
 }
 
