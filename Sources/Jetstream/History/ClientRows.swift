@@ -132,8 +132,25 @@ struct ClientRows {
           fragment.properties[step.key] = value
         }
       }
+      rows.change(begin(fragment, of: entry.set, in: rows))
       rows.change(fragment)
     }
+  }
+
+  /// Returns a fragment with the default values of counters to which initial content adds something, and which a root has
+  /// not had from the server so far.
+  private func begin(
+    _ fragment: SyncFragment, of set: ChangeSet, in rows: FragmentRows
+  ) -> SyncFragment {
+    var result = SyncFragment(
+      .change, uuid: fragment.uuid, className: fragment.className, properties: [:])
+    guard set.isInitialContent, fragment.uuid == rows.root else { return result }
+    let known = rows[fragment.uuid]?.properties
+    for entry in fragment.operations where known?[entry.key] == nil {
+      guard entry.operations.contains(where: { $0.model == nil }) else { continue }
+      result.properties[entry.key] = set.defaultValue(of: entry.key, root: fragment.uuid)
+    }
+    return result
   }
 
   /// Merges an addition with what other replicas have made of the model, which is still there: see
@@ -171,7 +188,6 @@ extension ChangeSet {
   ///   - state: the root in the server's first state.
   ///   - root: the UUID by which the change set names the root.
   func initialContent(besides state: SyncFragment, root: UUID) -> ChangeSet {
-    let defaults = undo.first { $0.kind == .change && $0.uuid == root }?.properties
     let part = InitialContent(
       of: fragments, root: root, naming: { $0.forEachHeldUUID($1) },
       hasContent: { key in
@@ -179,8 +195,8 @@ extension ChangeSet {
           return state.properties.contains { EntryName.isEntry($0.key, of: dictionary) }
         }
         guard let value = state.properties[key] else { return false }
-        return defaults?[key].map { !$0.isWritten(as: value) } ?? ![.array([]), .integer(0)]
-          .contains(value)
+        return defaultValue(of: key, root: root).map { !$0.isWritten(as: value) }
+          ?? ![.array([]), .integer(0)].contains(value)
       })
     return with(part.fragments, undo: undo)
   }

@@ -77,6 +77,30 @@ extension ChangeSet {
   /// True if the change set is initial content, which has an effect only where the scope has no content yet.
   package var isInitialContent: Bool { procedure == InitialContent.procedure }
 
+  /// Returns initial content whose inverse has the default values of the root's counters, as bases: the inverse itself
+  /// only takes back what was added to them, and a log that is read without the class does not tell where that began.
+  func notingDefaults(in scope: Scope) -> ChangeSet {
+    guard let root = scope.root, let at = undo.firstIndex(where: { $0.uuid == root.uuid }) else {
+      return self
+    }
+    var undo = undo
+    for entry in undo[at].operations {
+      guard let property = root.schema[wireName: entry.key], property.options.isCounter else {
+        continue
+      }
+      undo[at].bases[entry.key] = property.defaultValue
+    }
+    return with(fragments, undo: undo)
+  }
+
+  /// Returns the value of a property of the root from which initial content departs; nil if the change set does not tell.
+  func defaultValue(of key: String, root: UUID) -> JSONValue? {
+    guard let change = undo.first(where: { $0.kind == .change && $0.uuid == root }) else {
+      return nil
+    }
+    return change.properties[key] ?? change.bases[key]
+  }
+
   /// True for a change set that is for a procedure of the app.
   var isCall: Bool { InitialContent.isCall(procedure) }
 

@@ -126,6 +126,7 @@ package final class Replica {
     let number = pending.takeNumber()
     var set = graveyard.notingKnownValues(in: sealed.set, of: scope)
     if set.date == nil, let now = delegate?.date { set.date = now }
+    if set.isInitialContent { set = set.notingDefaults(in: scope) }
     var old = set.oldValues
     for fragment in set.fragments where fragment.kind == .change {
       var covered: [(key: String, value: () -> PropertyContent)] = []
