@@ -245,6 +245,9 @@ public final class UndoHistory {
 extension UndoHistory: MembershipObserver {
   package func modelEntered(_ model: ModelObject) { departed[model.uuid] = nil }
 
+  /// Calls `body` with the models that undoing and redoing bring back, and with what they name.
+  package func forEachReturning(_ body: (UUID) -> Void) { stacks.forEachName(body) }
+
   /// Replaces the UUID of the root in all change sets.
   package func modelRenamed(_ model: ModelObject, from old: UUID) {
     stacks.rename(RootRenaming(from: old, to: model.uuid, in: scope))

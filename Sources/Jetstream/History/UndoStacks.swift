@@ -69,6 +69,13 @@ struct UndoStacks {
     trim()
   }
 
+  /// Calls `body` with the models of all change sets, and with every UUID in the values before and after them.
+  func forEachName(_ body: (UUID) -> Void) {
+    for entries in [done, undone, Array(taken.values), Array(replaced.values)] {
+      for entry in entries { entry.set.forEachName(body) }
+    }
+  }
+
   private mutating func trim() {
     if done.count > limit { done.removeFirst(done.count - limit) }
     if undone.count > limit { undone.removeFirst(undone.count - limit) }

@@ -116,3 +116,13 @@ extension ChangeSet {
     }
   }
 }
+
+extension ChangeSet {
+  /// Calls `body` with the models that the change set changes, and with every UUID in their values before and after it.
+  func forEachName(_ body: (UUID) -> Void) {
+    for fragment in [fragments, undo].joined() {
+      body(fragment.uuid)
+      fragment.forEachHeldUUID(body)
+    }
+  }
+}

@@ -61,7 +61,7 @@ extension Scope {
     writer.writeAll(additions)
     finishApplying()
     writer.forgetOrphans(among: additions)
-    unknown?.pruneIfDue()
+    pruneUnknownIfDue()
     return writer.report.orphans + writer.kept
   }
 
@@ -155,7 +155,7 @@ extension Scope {
 
   /// Tells errors, and those who follow the scope, of fragments that were applied.
   func conclude(_ fragments: [SyncFragment], _ report: ApplyReport) -> ApplyReport {
-    unknown?.pruneIfDue()
+    pruneUnknownIfDue()
     for (_, error) in report.errors where onError.hasListeners { onError.fire(error) }
     tree.observers.forEach { $0.fragmentsApplied(fragments) }
     return report

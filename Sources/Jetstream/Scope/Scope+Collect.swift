@@ -147,6 +147,7 @@ extension Scope {
   func collect(
     includingHeldBack: Bool = false, withValues: Bool = false, for handle: ChangeSetHandle? = nil
   ) -> SealedChanges? {
+    pruneUnknownIfDue()
     let now = ticker.now
     interval.throttle.forget(endedBy: now)
     // Properties that wait for an interval are collected when it has passed, if not before.

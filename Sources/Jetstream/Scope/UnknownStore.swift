@@ -116,15 +116,18 @@ final class UnknownStore {
 
   /// Returns the kept models that `values` refer to, directly or through other kept models.
   func reachable(from values: [JSONObject]) -> Set<UUID> {
+    var names: Set<UUID> = []
+    for object in values { for (_, value) in object { value.forEachUUID { names.insert($0) } } }
+    return reachable(from: names)
+  }
+
+  /// Returns the kept models among `names`, and those that they refer to.
+  private func reachable(from names: Set<UUID>) -> Set<UUID> {
     var result: Set<UUID> = []
-    var open = values
-    while let next = open.popLast() {
-      for (_, value) in next {
-        value.forEachUUID { uuid in
-          guard let fragment = fragments[uuid], result.insert(uuid).inserted else { return }
-          open.append(fragment.properties)
-        }
-      }
+    var open = Array(names)
+    while let uuid = open.popLast() {
+      guard let kept = fragments[uuid], result.insert(uuid).inserted else { continue }
+      for value in kept.values { value.forEachUUID { open.append($0) } }
     }
     return result
   }
@@ -147,17 +150,39 @@ final class UnknownStore {
     keep(kept.updated(by: fragment, as: schema, resetsMissing: resetsMissing))
   }
 
-  /// Drops the kept models that no longer count, once their number has doubled. Until then, new references can
-  /// revive them.
-  func pruneIfDue() {
-    guard fragments.count > pruneAt else { return }
-    let live = live()
-    fragments = fragments.filter { live.contains($0.key) }
+  /// True once the number of kept models has doubled.
+  var isPruneDue: Bool { fragments.count > pruneAt }
+
+  /// Drops the kept models that no longer count, but for those among `returning` and what these refer to. Until then,
+  /// new references can revive them.
+  func prune(keeping returning: Set<UUID>) {
+    let stay = live().union(reachable(from: returning))
+    fragments = fragments.filter { stay.contains($0.key) }
     pruneAt = max(1024, fragments.count * 2)
   }
 }
 
 extension Scope {
+  /// Drops the kept models that nothing refers to and that do not come back, once there are many.
+  ///
+  /// A model that has left comes back as an object, and its unknown properties then refer to kept models again: when a
+  /// pending change set is rejected, when a change set is undone, when a call of `modify` is rolled back, and when other
+  /// replicas, which do not know yet that it has left, put it elsewhere. Until the change set that removes it has been
+  /// sealed, the interval has it; then the observers of the scope do, which hear of the change set once it is delivered.
+  func pruneUnknownIfDue() {
+    guard let unknown, unknown.isPruneDue, modification == nil, sealed.isEmpty, !isDelivering
+    else { return }
+    var returning: Set<UUID> = []
+    func keep(_ known: SyncFragment) {
+      returning.insert(known.uuid)
+      for value in known.values { value.forEachUUID { returning.insert($0) } }
+    }
+    for model in interval.departed.models { if let record = model.record { keep(record.known()) } }
+    for state in interval.departed.states.values { keep(state) }
+    tree.observers.forEach { $0.forEachReturning { returning.insert($0) } }
+    unknown.prune(keeping: returning)
+  }
+
   func ensureUnknown() -> UnknownStore {
     if let unknown { return unknown }
     let made = UnknownStore()

@@ -86,6 +86,19 @@ struct Graveyard {
     pruneAt = limit
   }
 
+  /// Calls `body` with the models that have left, and with every UUID in their values.
+  func forEachName(_ body: (UUID) -> Void) {
+    for (uuid, entry) in entries {
+      body(uuid)
+      for values in [entry.values, entry.model.record?.unknownProperties ?? [:]] {
+        for (_, value) in values { value.forEachUUID(body) }
+      }
+    }
+    for values in [putBack.values, revived.values].joined() {
+      for (_, value) in values { value.forEachUUID(body) }
+    }
+  }
+
   /// Drops models that nothing refers to any more, once there are many: keeps the models that `references` names,
   /// and what they hold, here or at other replicas.
   ///

@@ -50,4 +50,12 @@ extension Replica: MembershipObserver {
   package func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
 
   package func modelShared(_ model: ModelObject) { modelEntered(model) }
+
+  /// Calls `body` with the models that come back if a pending change set is rejected, and with what they name.
+  package func forEachReturning(_ body: (UUID) -> Void) {
+    graveyard.forEachName(body)
+    if pending.isEmpty { return }
+    for uuid in overlay.references { body(uuid) }
+    for entry in pending { entry.set.forEachName(body) }
+  }
 }

@@ -13,6 +13,9 @@ package protocol MembershipObserver: AnyObject {
   func modelShared(_ model: ModelObject)
   /// Called after each call that applies fragments of another replica, when the tree is complete again.
   func fragmentsApplied(_ fragments: [SyncFragment])
+  /// Calls `body` with the models that may come back to the scope without an addition of another replica, as far as the
+  /// observer knows, and with all that these name.
+  func forEachReturning(_ body: (UUID) -> Void)
 }
 
 extension MembershipObserver {
@@ -20,6 +23,7 @@ extension MembershipObserver {
   package func modelWithdrawn(_ model: ModelObject) {}
   package func modelShared(_ model: ModelObject) {}
   package func fragmentsApplied(_ fragments: [SyncFragment]) {}
+  package func forEachReturning(_ body: (UUID) -> Void) {}
 }
 
 /// The membership observers of one scope, held weakly, in the order in which they were added.
