@@ -140,6 +140,19 @@ struct UnknownSubmissionTests {
     #expect(world.scope.unknownModels.map(\.properties) == [["label": .null]])
   }
 
+  @Test("A model that has as many unknown entries as it may have takes one for another")
+  func fullDictionary() {
+    for step in 0..<256 { #expect(errors(change(shape, ["members/\(step)": 1])) == [nil]) }
+    #expect(errors(change(shape, ["members/0": .null, "members/a": 1])) == [nil])
+    #expect(errors(change(shape, ["members/b": 1]))[0]?.hasPrefix("More than 256") == true)
+    // Fragments of one change set count in their order.
+    let swap = errors(change(shape, ["members/1": .null]), change(shape, ["members/b": 1]))
+    #expect(swap == [nil, nil])
+    let more = errors(change(shape, ["members/2": .null]), change(shape, ["c/c": 1, "c/d": 1]))
+    #expect(more[0] == nil && more[1]?.hasPrefix("More than 256") == true)
+    #expect(world.scope.unknownProperties(of: shape).count == 255)
+  }
+
   @Test("What counts of unknown models is found once for all change sets that do not change it")
   func foundOnce() {
     let (circle, other) = (UUID(), Shape())
