@@ -99,20 +99,30 @@ extension FragmentValidator {
   /// The size of a reference to a model in a value, in quotes and with a comma.
   static let referenceBytes = 39
 
-  /// Returns an error text if a fragment would give its model more than ``maxUnknownProperties`` unknown properties, or
-  /// too long a value of one; nil otherwise.
+  /// Returns an error text if a model would have more than ``maxUnknownProperties`` unknown properties after a fragment, and
+  /// more than before, or too long a value of one; nil otherwise. An entry of a dictionary that becomes null is gone.
   mutating func sizeProblem(of fragment: SyncFragment, schema: ClassSchema?) -> String? {
     if let problem = lengthProblem(of: fragment, schema) { return problem }
     let limit = Self.maxUnknownProperties
-    let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
-    let new = keys.filter { schema?[wireName: $0] == nil }
-    if new.isEmpty { return nil }
-    var known = Set(keptModel(fragment.uuid)?.properties.map(\.key) ?? [])
-    if let model = content.model(fragment.uuid) {
-      known.formUnion(content.unknownKeys(of: model))
+    let values = fragment.properties.filter { schema?[wireName: $0.key] == nil }
+    let changed = fragment.operations.map(\.key).filter { schema?[wireName: $0] == nil }
+    if values.isEmpty, changed.isEmpty { return nil }
+    var keys = changeCounts[fragment.uuid]?.unknownKeys ?? unknownKeys(of: fragment.uuid, schema)
+    let count = keys.count
+    keys.formUnion(changed)
+    for (key, value) in values {
+      if value == .null, EntryName.mayBeEntry(key) { keys.remove(key) } else { keys.insert(key) }
     }
-    return known.union(new).count > limit
-      ? "More than \(limit) unknown properties" : nil
+    if keys.count > max(limit, count) { return "More than \(limit) unknown properties" }
+    changeCounts[fragment.uuid, default: ChangeCount()].unknownKeys = keys
+    return nil
+  }
+
+  /// Returns the names of the properties that a model of the scope has and its class does not.
+  private func unknownKeys(of uuid: UUID, _ schema: ClassSchema?) -> Set<String> {
+    var keys = Set(keptModel(uuid)?.properties.map(\.key) ?? [])
+    if let model = content.model(uuid) { keys.formUnion(content.unknownKeys(of: model)) }
+    return schema == nil ? keys : keys.filter { schema?[wireName: $0] == nil }
   }
 
   /// Returns an error text if operations would make the value of an unknown property longer than one that a change set can

@@ -22,6 +22,8 @@ struct FragmentValidator {
     var changes = 0
     /// The number of UUIDs that operations insert into its unknown properties.
     var insertions = 0
+    /// The names of its unknown properties after the fragments that were looked at; nil if none has changed these.
+    var unknownKeys: Set<String>?
   }
 
   let content: any HostedContent
