@@ -70,6 +70,33 @@ extension SnapshotTests {
     #expect(named.snapshot().makeModel(keepingUUIDs: false).record?.unknown == nil)
   }
 
+  @Test("Duplicates keep unknown texts that only look like names of models")
+  func unknownTexts() throws {
+    let (sheet, page) = (Sheet(), Sheet())
+    sheet.cover = page
+    let scope = manualScope(sheet)
+    let ghost = UUID()
+    func text(_ uuid: UUID) -> JSONValue { .string(uuid.wireText) }
+    let code = text(UUID())
+    let addition = SyncFragment(
+      .add, uuid: ghost, className: "Ghost", properties: ["trace": code])
+    let written = SyncFragment(
+      .change, uuid: sheet.uuid, className: "Sheet",
+      properties: [
+        "code": code, "codes": [code, "x"], "ghost": text(ghost), "page": [code, text(page.uuid)],
+        "self": text(sheet.uuid),
+      ])
+    #expect(scope.apply([addition, written]).errors.map(\.error) == [])
+    let frozen = sheet.snapshot()
+    let duplicate = frozen.makeModel(keepingUUIDs: false)
+    let expected: JSONObject = ["code": code, "codes": [code, "x"]]
+    #expect(manualScope(duplicate).unknownProperties(of: duplicate) == expected)
+    // It was taken while the scope had the models.
+    scope.root = nil
+    let later = frozen.makeModel(keepingUUIDs: false)
+    #expect(manualScope(later).unknownProperties(of: later) == expected)
+  }
+
   @Test("Equal snapshots have equal hashes, also if peers have sent one number as two types")
   func unknownHash() throws {
     let uuid = UUID()
