@@ -76,8 +76,9 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
   ///
   /// With the original UUIDs, the copies can replace the originals in another scope, but cannot
   /// join the scope that holds the originals. With new UUIDs they are duplicates. Of the properties that newer peers have
-  /// sent, and the class does not know, a duplicate lacks those whose value is a UUID or an array with one: they may name
-  /// models, which would be in the original and in the duplicate at once on those peers.
+  /// sent, and the class does not know, a duplicate lacks those whose value is the UUID of a model in the scope of the
+  /// original, or an array with one: on those peers, the models would be in the original and in the duplicate at once.
+  /// If the original was in no scope when the snapshot was taken, every UUID counts.
   public func makeModel(keepingUUIDs: Bool = true) -> Model {
     graph.makeModel(place, keepingUUIDs: keepingUUIDs)
   }

@@ -32,7 +32,7 @@ final class SnapshotCopies {
     let model = node.plan.schema.modelClass.init()
     if keepsUUIDs { model.ensureRecord().uuidIfMade = node.uuid }
     if let unknown = node.unknown {
-      let values = keepsUUIDs ? unknown.values : unknown.values.withoutModels
+      let values = keepsUUIDs ? unknown.values : unknown.plainValues
       if !values.isEmpty { model.ensureRecord().unknown = values }
     }
     for (step, value) in zip(node.plan.steps, node.values) where step.property.kind == .plain {

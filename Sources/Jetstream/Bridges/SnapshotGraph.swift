@@ -20,11 +20,14 @@ final class SnapshotGraph: Sendable {
   /// room for it.
   final class Unknown: Sendable {
     let values: UnknownValues
+    /// The same without the properties that name models.
+    let plainValues: UnknownValues
 
-    init?(_ values: UnknownValues?) {
-      guard var values, !values.isEmpty else { return nil }
+    init?(_ record: ModelRecord?) {
+      guard let record, var values = record.unknown, !values.isEmpty else { return nil }
       values.sort()
       self.values = values
+      plainValues = values.withoutModels { record.mayName($0) }
     }
   }
 
@@ -72,7 +75,7 @@ final class SnapshotGraph: Sendable {
       }
       nodes.append(
         Node(
-          plan: plan, uuid: model.uuid, values: values, unknown: Unknown(model.record?.unknown)))
+          plan: plan, uuid: model.uuid, values: values, unknown: Unknown(model.record)))
     }
     self.init(nodes: nodes)
   }

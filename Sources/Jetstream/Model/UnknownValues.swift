@@ -26,21 +26,20 @@ struct UnknownValues {
     isSorted = true
   }
 
-  /// The same without the properties that may name models. Only the newer class knows: the value of a reference and of a
-  /// dictionary's entry is a UUID, and that of a collection an array of them.
-  var withoutModels: UnknownValues {
-    var result = self
-    result.properties = JSONObject(
-      properties.filter { !Self.mayNameModels($0.value) }.map { ($0.key, $0.value) })
-    return result
-  }
-
-  private static func mayNameModels(_ value: JSONValue) -> Bool {
-    func isUUID(_ value: JSONValue) -> Bool {
-      if case .string(let text) = value { UUID(wireText: text) != nil } else { false }
+  /// Returns the same without the properties that may name models. Only the newer class knows: the value of a reference
+  /// and of a dictionary's entry is a UUID, and that of a collection an array of them.
+  ///
+  /// - Parameter isName: returns true for a UUID that may be that of a model.
+  func withoutModels(_ isName: (UUID) -> Bool) -> UnknownValues {
+    func names(_ value: JSONValue) -> Bool {
+      if case .string(let text) = value { UUID(wireText: text).map(isName) ?? false } else { false }
     }
-    if case .array(let elements) = value { return elements.contains(where: isUUID) }
-    return isUUID(value)
+    func namesModels(_ value: JSONValue) -> Bool {
+      if case .array(let elements) = value { elements.contains(where: names) } else { names(value) }
+    }
+    var result = self
+    result.properties.removeAll { _, value in namesModels(value) }
+    return result
   }
 
   var isEmpty: Bool { properties.isEmpty && className == nil }

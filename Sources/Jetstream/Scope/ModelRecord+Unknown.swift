@@ -37,6 +37,14 @@ extension ModelRecord {
     tree?.scope?.ensureUnknown().carry(self, from: old, to: extras.unknown!.values)
   }
 
+  /// Returns true if a UUID in an unknown property may be that of a model. A scope has each model to which another one
+  /// refers, also without an object. Of a model that is in no scope, it is not known.
+  func mayName(_ uuid: UUID) -> Bool {
+    guard let scope = tree?.scope else { return true }
+    return scope.tree.record(of: uuid) != nil || scope.unknownModel(uuid) != nil
+      || scope.knownModel(uuid) != nil
+  }
+
   /// Returns the last shared value of every synced property: as of the last change set and of what other replicas
   /// have written since.
   func confirmedProperties() -> JSONObject {
