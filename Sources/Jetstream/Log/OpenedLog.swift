@@ -36,6 +36,8 @@ struct OpenedLog {
   let boot: UUID
   /// True if the log goes on although records may be missing at its end.
   private let isEndUncertain: Bool
+  /// True if the log was left with records that were not synced, which are all there, and are synced now.
+  let isBootForgotten: Bool
 
   /// - Parameter afterLoss: a record that is appended if records or snapshots are missing, or may be, before the log
   ///   forgets that.
@@ -107,6 +109,7 @@ struct OpenedLog {
       }
     }
     isEndUncertain = report.mayHaveLostEnd && afterLoss == nil
+    isBootForgotten = mark?.unsyncedBoot != nil && !report.mayHaveLostEnd
     if !report.losses.isEmpty || (report.mayHaveLostEnd && !isEndUncertain) {
       // In this order: if the process ends in between, the next opening finds the losses again.
       if let afterLoss { try append(afterLoss) }

@@ -5,8 +5,9 @@
 /// - None: all records that count as durable are synced.
 /// - The current boot: there may be others, and the system has them. ``commit()`` notes that, and
 ///   syncs the mark, before the first one counts. It is forgotten when the log rests, is closed or
-///   is released, since all is synced then. Each of these runs on the queue, one after the other, or
-///   when nothing else can use the log, so no record comes to count in between.
+///   is released, since all is synced then, and when it is opened again in the same boot. Each of these
+///   runs on the queue, one after the other, or when nothing else can use the log, so no record comes to
+///   count in between. The mark is synced then, too, and a power failure does not bring the boot back.
 /// - Another boot, which only opening the log brings: records may be missing at the end. That stays,
 ///   however often the log is opened, closed and written to, until ``acceptEnd()``.
 extension RecordLog {

@@ -143,6 +143,7 @@ package final class RecordLog: Sendable {
         next: last + 1, written: last, synced: last, appendedBytes: opened.writer.takenBytes))
     mark = Mutex(opened.mark)
     changeMark { _ in }
+    if opened.isBootForgotten { try? lockFile.syncFully() }
   }
 
   deinit { syncBeforeRelease() }
@@ -163,13 +164,16 @@ package final class RecordLog: Sendable {
     configuration.durability == .none ? state.written : state.synced
   }
 
-  /// Writes a changed mark to the lock file. A failure is harmless, because the old mark claims
-  /// less.
+  /// Writes a changed mark to the lock file, and syncs one that forgets a boot: otherwise a power failure could bring
+  /// back the old one, by which records may be missing. A failure is harmless, because the old mark claims less.
   func changeMark(_ change: (inout LogMark) -> Void) {
-    mark.withLock { mark in
+    let isBootForgotten = mark.withLock { mark in
+      let old = mark.unsyncedBoot
       change(&mark)
       try? lockFile.write(mark)
+      return old != nil && mark.unsyncedBoot == nil
     }
+    if isBootForgotten { try? lockFile.syncFully() }
   }
 
   /// Writes the sequence number of the oldest snapshot to the lock file, and syncs it.
