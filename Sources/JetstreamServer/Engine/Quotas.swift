@@ -22,6 +22,9 @@ struct Quotas {
   private var sessionsByAddress = Tally()
   /// The tokens of the sessions of each principal.
   private var tokens: [String: Set<String>] = [:]
+  /// The last connections on which clients have shown the tokens of sessions, by token; see
+  /// ``ServerEngine/claimants(of:)``.
+  var claims: [String: [Int]] = [:]
 
   // MARK: Connections without a session
 

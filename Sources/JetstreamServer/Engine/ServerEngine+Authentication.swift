@@ -56,8 +56,8 @@ extension ServerEngine {
   func authenticateAgain(
     _ session: ServerSession, _ params: [String: String], _ request: HTTPRequest?, on id: Int
   ) {
-    // A flood of connections without a session must not keep those out that have one: the only one that claims it needs no
-    // place among them.
+    // A flood of connections without a session must not keep those out that have one: the only connection that claims
+    // it needs no place among them.
     guard claimants(of: session.info.token).isEmpty || beginHandshake(id, request) else { return }
     var info = SessionInfo(
       token: session.info.token, connectionParams: params, params: session.info.params,

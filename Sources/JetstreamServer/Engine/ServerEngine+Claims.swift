@@ -12,7 +12,7 @@ extension ServerEngine {
   private static let mostClaimants = 4
 
   /// Returns the connections that wait with the token of a session, the earliest first.
-  func claimants(of token: String) -> [Int] { (claims[token] ?? []).filter(isWaiting) }
+  func claimants(of token: String) -> [Int] { (quotas.claims[token] ?? []).filter(isWaiting) }
 
   /// Notes that a connection waits with the token of a session. If there are too many, the earliest one from the
   /// address with the most of them is closed.
@@ -26,7 +26,7 @@ extension ServerEngine {
         endClaim(waiting.remove(at: at))
       }
     }
-    claims[token] = waiting
+    quotas.claims[token] = waiting
   }
 
   /// Closes the connections that have waited with the token of a session for longer than the one that gets it.

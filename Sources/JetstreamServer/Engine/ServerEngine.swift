@@ -68,8 +68,6 @@ package final class ServerEngine {
   // No access to those that are marked is open while other code runs: each is read, put in or taken out in a single step.
   @exclusivity(unchecked) var connections: [Int: Connection] = [:]
   var sessions: [String: ServerSession] = [:]
-  /// The last connections on which clients have shown the tokens of sessions, by token; see ``claimants(of:)``.
-  var claims: [String: [Int]] = [:]
   var hosts: [ObjectIdentifier: ScopeHost] = [:]
   @exclusivity(unchecked) var now: Duration = .zero
   /// The numbers of the next session and of the next hosted scope.

@@ -15,8 +15,6 @@ final class ServerSession {
   @exclusivity(unchecked) var waiting = StreamAmount()
   @exclusivity(unchecked) var channel: ReliableChannel
   var info: SessionInfo
-  /// The number of the session on the server.
-  let number: Int
   /// The version of the protocol that the session speaks.
   let version: Int
   /// True if the client rebases: it keeps its pending changes in front of what it is sent. Known by its version.
@@ -44,7 +42,6 @@ final class ServerSession {
     limits: ServerLimits, connection: Int, expiresAt: Duration
   ) {
     self.info = info
-    number = info.number
     self.version = version
     rebases = version > 1 || SemanticVersion.names(SemanticVersion.rebase, in: info.version)
     // Old clients never fill a gap.
@@ -54,6 +51,9 @@ final class ServerSession {
     probe.isPermitted = !rebases
     self.expiresAt = expiresAt
   }
+
+  /// The number of the session on the server.
+  var number: Int { info.number }
 
   /// The work that the frame being handled asks for.
   var demands: SessionDemands {

@@ -64,8 +64,6 @@ struct SessionLink {
   var pingAt: Duration?
   /// The requests to resend that the client makes on this connection.
   var resends = ResendRequests()
-  /// The last connection with the session's token about whose client the app was asked.
-  var claimant: Int?
 
   /// Begins with the connection on which the session was created.
   init(connection: Int) { state = .open(connection: connection) }

@@ -152,8 +152,8 @@ struct Judgement {
     return true
   }
 
-  /// Rejects changes of models that have come into the scope since the reviews, and are of another class than the reviews
-  /// were told.
+  /// Rejects changes of models that have come into the scope since the reviews, and are of another class than the
+  /// reviews were told.
   private mutating func objectToOtherClasses(in order: ScopeOrder) {
     for at in fragments.indices where fragments[at].kind == .change && objections[at] == nil {
       guard let name = order.className(of: fragments[at].uuid), name != fragments[at].className

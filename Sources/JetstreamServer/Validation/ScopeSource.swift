@@ -16,7 +16,7 @@ public enum ScopeSource {
   /// Rows of the classes of a schema.
   case schema(ScopeSchema)
   /// Rows of the classes that the first client that fetches the scope has: it sends their schema, which is kept beside the
-  /// log. Clients of version 1 of the protocol cannot send it, and are refused until another client has. A schema with a
-  /// type that is nested more than three levels deep, such as `[[[[Int]]]]`, is refused.
+  /// log. Clients of version 1 of the protocol cannot send it, and are refused until another client has. A schema
+  /// with a type that is nested more than three levels deep, such as `[[[[Int]]]]`, is refused.
   case schemaOfClient
 }
