@@ -61,7 +61,7 @@ extension Scope {
     writer.writeAll(additions)
     finishApplying()
     writer.forgetOrphans(among: additions)
-    pruneUnknownIfDue()
+    // The caller may keep these models, and change sets that refer to what they hold: the next changes prune it.
     return writer.report.orphans + writer.kept
   }
 

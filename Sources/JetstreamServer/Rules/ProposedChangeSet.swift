@@ -15,8 +15,8 @@ import Jetstream
 public struct ProposedChangeSet {
   /// The session of the client.
   public let session: SessionInfo
-  /// The fragments as the client has sent them, with the values that ``set(_:to:at:)`` has given since. Those that cannot be
-  /// applied are among them, and are rejected in any case.
+  /// The fragments as the client has sent them, each with the class of its model, and with the values that
+  /// ``set(_:to:at:)`` has given since. Those that cannot be applied are among them, and are rejected in any case.
   public private(set) var fragments: [SyncFragment]
   /// True if all fragments are applied or none.
   public let isAtomic: Bool

@@ -100,21 +100,34 @@ extension FragmentValidator {
   static let referenceBytes = 39
 
   /// Returns an error text if a model would have more than ``maxUnknownProperties`` unknown properties after a fragment, and
-  /// more than before, or too long a value of one; nil otherwise. An entry of a dictionary that becomes null is gone.
+  /// more than before, or too long a value of one; nil otherwise. An entry of a dictionary that becomes null is gone, and
+  /// leaves room for others of the same fragment: that of another one, which may be rejected, does not.
   mutating func sizeProblem(of fragment: SyncFragment, schema: ClassSchema?) -> String? {
     if let problem = lengthProblem(of: fragment, schema) { return problem }
     let limit = Self.maxUnknownProperties
     let values = fragment.properties.filter { schema?[wireName: $0.key] == nil }
     let changed = fragment.operations.map(\.key).filter { schema?[wireName: $0] == nil }
     if values.isEmpty, changed.isEmpty { return nil }
-    var keys = changeCounts[fragment.uuid]?.unknownKeys ?? unknownKeys(of: fragment.uuid, schema)
-    let count = keys.count
-    keys.formUnion(changed)
-    for (key, value) in values {
-      if value == .null, EntryName.mayBeEntry(key) { keys.remove(key) } else { keys.insert(key) }
+    var (names, countBefore): (Set<String>, Int)
+    if let known = changeCounts[fragment.uuid]?.unknownKeys {
+      (names, countBefore) = known
+    } else {
+      names = unknownKeys(of: fragment.uuid, schema)
+      countBefore = names.count
     }
-    if keys.count > max(limit, count) { return "More than \(limit) unknown properties" }
-    changeCounts[fragment.uuid, default: ChangeCount()].unknownKeys = keys
+    names.formUnion(changed)
+    var removedCount = 0
+    for (key, value) in values {
+      if value == .null, EntryName.mayBeEntry(key) {
+        if names.contains(key) { removedCount += 1 }
+      } else {
+        names.insert(key)
+      }
+    }
+    if names.count - removedCount > max(limit, countBefore) {
+      return "More than \(limit) unknown properties"
+    }
+    changeCounts[fragment.uuid, default: ChangeCount()].unknownKeys = (names, countBefore)
     return nil
   }
 

@@ -22,8 +22,9 @@ struct FragmentValidator {
     var changes = 0
     /// The number of UUIDs that operations insert into its unknown properties.
     var insertions = 0
-    /// The names of its unknown properties after the fragments that were looked at; nil if none has changed these.
-    var unknownKeys: Set<String>?
+    /// The names of its unknown properties, with those that the fragments looked at so far may add, and their number before
+    /// these; nil if none has changed them.
+    var unknownKeys: (names: Set<String>, countBefore: Int)?
   }
 
   let content: any HostedContent
