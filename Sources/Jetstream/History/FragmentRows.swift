@@ -214,13 +214,3 @@ package struct FragmentRows: Sendable {
     }
   }
 }
-
-extension SyncFragment {
-  /// Calls `body` with the models that the fragment puts somewhere: every UUID in a value, and the models of insertions.
-  func forEachHeldUUID(_ body: (UUID) -> Void) {
-    for (_, value) in properties { value.forEachUUID(body) }
-    for entry in operations {
-      for case .insert(let uuid, _) in entry.operations { body(uuid) }
-    }
-  }
-}
