@@ -204,6 +204,9 @@ final class ScopeOrder: ContentHost, ContentMemory {
     if leaving.byClient { passage.noteLeaving(model, wasHidden: leaving.wasHidden) }
   }
 
+  /// Makes room for models that are about to leave.
+  func expect(departures count: Int) { tombstones.reserve(count) }
+
   /// Forgets what is gone up to `horizon`, which every session has seen. Returns true if it was not forgotten before.
   @discardableResult
   func forget(upTo horizon: Int) -> Bool { tombstones.forget(upTo: horizon) }

@@ -172,7 +172,7 @@ package struct ScopeStream {
   /// Releases some of the items that were dropped, and the places of all once that is done.
   private mutating func release(_ most: Int) {
     guard releasedCount < droppedCount else { return }
-    let end = min(droppedCount, releasedCount + most)
+    let end = releasedCount + min(droppedCount - releasedCount, most)
     for place in releasedCount..<end { places[place] = .dropped }
     releasedCount = end
     guard releasedCount == droppedCount else { return }

@@ -130,10 +130,6 @@ struct Tombstones {
   }
 }
 
-extension ScopeOrder {
-  func expect(departures count: Int) { tombstones.reserve(count) }
-}
-
 /// The models that come and go with one submission.
 struct Passage {
   /// True while a submission is being applied: only then are models noted.
