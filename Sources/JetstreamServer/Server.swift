@@ -381,7 +381,7 @@ public final class Server {
     } else {
       chosen = .failure(.rejected("There is no scope '\(name)'"))
     }
-    // What clients change before the history of a scope is read would be lost with it.
+    // Changes that clients made before the history of a scope is read would be lost.
     return chosen.flatMap {
       offers.isClosed($0) || runner.isReading($0) ? .failure(.notServed) : .success($0)
     }

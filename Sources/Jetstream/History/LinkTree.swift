@@ -62,7 +62,7 @@ struct LinkTree {
     for uuid in loose where loose.contains(uuid) { attach(uuid) }
     if loose.isEmpty { return [] }
     var below = takeBelowLoose(links)
-    // What is held from outside leads to the rest of what stays.
+    // Rows that are held from outside lead to the rest of those that stay.
     var open: [UUID] = []
     for uuid in below {
       guard let place = nodes[uuid]!.places.first(where: { isReached($0.holder) }) else { continue }

@@ -168,8 +168,8 @@ extension Scope {
     var outcomes: [PropertyKey: SealedChanges.Outcome] = [:]
     holdBackUnshared()
     findTakenAway()
-    // What is released on the way may change models: closures of observers, and `deinit` of classes. That is collected for
-    // the next change set.
+    // Closures of observers and classes that are released on the way may change models. Those changes are collected for the
+    // next change set.
     var (entered, changed) = (interval.entered, interval.changed)
     (interval.entered, interval.changed) = ([], [])
     fragments.reserveCapacity(entered.count + changed.count)

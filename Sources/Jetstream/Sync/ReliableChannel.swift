@@ -102,9 +102,6 @@ package struct ReliableChannel: Sendable {
       && keptBytes + bytes < max(1, limit.bytes / 2)
   }
 
-  /// The index that the next message gets. A message that has it already is not copied once more.
-  package var nextIndex: Int { highestSent + 1 }
-
   /// Gives a message that is about to be sent its index, and keeps a copy. Pings and messages of the handshake get
   /// index 0 and are not kept.
   package mutating func stamp(_ message: Message) -> Message {

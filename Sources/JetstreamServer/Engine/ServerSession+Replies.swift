@@ -33,6 +33,7 @@ extension ServerSession {
 
   func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
     var reply = reply.omittingEffect(upTo: subscription.told)
+    // The index that it gets: a message that has it already is not copied once more.
     reply.index = channel.highestSent + 1
     queue(.scopeSyncReply(reply))
     if let own = reply.sequence { subscription.tell(upTo: own) }

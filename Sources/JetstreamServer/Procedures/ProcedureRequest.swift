@@ -28,8 +28,8 @@ import Jetstream
 /// finds. A request ends with the first commit that succeeds, or when the handler has returned or thrown without one. It is
 /// over, and nothing can be committed any more, when the client's rights are taken away, when it takes longer than
 /// `Server.Configuration.procedureTime`, or when the server stops: the task in which the handler runs is cancelled then.
-/// What the handler awaits may throw then, whether or not it has had its effect, and so may all that it awaits afterwards: it
-/// has to clean up in another task.
+/// A call that the handler awaits may throw then, whether or not it has had its effect, and so may all that it awaits
+/// afterwards: it has to clean up in another task.
 ///
 /// A commit makes a change set of its own: it throws an error within `modify` and in an observer of the scope.
 ///

@@ -36,7 +36,7 @@ private final class Score: ModelObject {
     #expect(sets.first?.bases == [score.uuid: ["tags": ["a", "x"]]])
   }
 
-  @Test("The greatest number counts, whoever has written it")
+  @Test("The greatest number counts, from either side")
   func greatest() {
     score.best = 120
     remote(["best": 150])
