@@ -19,7 +19,9 @@ extension JSONParser {
     var place = 0
     try eachElement(depth: depth) { parser throws(JSONError) in
       switch try parser.fragment(depth: depth) {
-      case .success(let fragment): fragments.append(fragment)
+      case .success(let fragment):
+        // Mostly there is a single one: the array is made for that.
+        if fragments.isEmpty { fragments = [fragment] } else { fragments.append(fragment) }
       case .failure(let error): if bad == nil { bad = BadElement(position: place, error: error) }
       }
       place += 1
@@ -65,6 +67,13 @@ extension JSONParser {
     var operations: PropertyOperations?
     var bases: JSONObject?
     var known: JSONObject?
+    // Peers write the fields in one order, and most fragments are changes.
+    if take(#"{"type":"change","uuid":"#) {
+      guard let value = takeUUID() else { return nil }
+      (kind, uuid) = (.change, value)
+      skipWhiteSpace()
+      guard next == UInt8(ascii: ",") else { return nil }
+    }
     repeat {
       position += 1
       skipWhiteSpace()

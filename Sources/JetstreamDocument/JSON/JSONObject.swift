@@ -37,6 +37,9 @@ public struct JSONObject: Sendable {
     if let positions { self.positions = positions } else { reindex() }
   }
 
+  /// Makes an object of one member.
+  init(only member: Member) { members = [member] }
+
   /// Makes an object of pairs; of two equal keys, the later value takes the earlier place.
   public init(_ pairs: some Sequence<(String, JSONValue)>) {
     members.reserveCapacity(pairs.underestimatedCount)

@@ -42,6 +42,17 @@ package struct JSONOutput: ~Copyable {
     append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
+  /// Appends a comma, a key that is written as it is, and a colon.
+  package mutating func append(key: StaticString) {
+    let length = key.utf8CodeUnitCount
+    if capacity - count < length + 4 { grow(by: length + 4) }
+    let place = base + count
+    (place[0], place[1]) = (UInt8(ascii: ","), UInt8(ascii: "\""))
+    (place + 2).update(from: key.utf8Start, count: length)
+    (place[length + 2], place[length + 3]) = (UInt8(ascii: "\""), UInt8(ascii: ":"))
+    count += length + 4
+  }
+
   @inline(__always)
   mutating func append(_ other: UnsafeBufferPointer<UInt8>) {
     guard let start = other.baseAddress else { return }

@@ -197,8 +197,12 @@ package struct JSONParser: ~Copyable {
         throw JSONError(.duplicateKey(key), at: start)
       }
       let value = try read(&self, key)
-      members.push(JSONObject.Member(key: key, value: value))
       skipWhiteSpace()
+      if next == UInt8(ascii: "}"), members.count == first {
+        position += 1
+        return JSONObject(only: JSONObject.Member(key: key, value: value))
+      }
+      members.push(JSONObject.Member(key: key, value: value))
       switch next {
       case UInt8(ascii: ","): position += 1
       case UInt8(ascii: "}"):

@@ -19,9 +19,11 @@ extension JSONWriter {
     }
     output.append(upTo: length) { digits in
       var rest = value
-      for position in stride(from: length - 1, through: 0, by: -1) {
+      var position = length
+      while position > 0 {
+        position -= 1
         let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-        digits[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit)
+        digits[position] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit)
         rest = quotient
       }
       return length

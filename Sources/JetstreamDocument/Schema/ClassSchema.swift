@@ -13,6 +13,9 @@ package final class ClassSchema: Sendable {
   /// True if the models of a collection have different values of a property.
   package let hasUnique: Bool
   private let indexByWireName: [String: Int]
+  /// The wire names of all properties, of a class that has so few that comparing them costs less than a hash; otherwise empty.
+  private let fewNames: [String]
+  private static let few = 8
   private let dictionaries: EntryName.Dictionaries
 
   /// Makes a class. The properties have different names, and their indices.
@@ -28,6 +31,9 @@ package final class ClassSchema: Sendable {
       uniqueKeysWithValues: properties.filter { $0.kind != .dictionary }.map {
         ($0.wireName, $0.index)
       })
+    fewNames =
+      properties.count <= Self.few && !properties.contains { $0.kind == .dictionary }
+      ? properties.map(\.wireName) : []
     dictionaries = EntryName.Dictionaries(properties)
   }
 
@@ -37,13 +43,16 @@ package final class ClassSchema: Sendable {
   /// The property with a name in fragments, or the entry of a dictionary; nil if there is none. A dictionary itself has no
   /// value in fragments.
   package subscript(wireName wireName: String) -> PropertySchema? {
-    if let index = indexByWireName[wireName] { return properties[index] }
+    if let index = index(ofDeclared: wireName) { return properties[index] }
     guard let (index, key) = dictionaries.find(wireName) else { return nil }
     return properties[index].entry(key)
   }
 
   /// Returns the index of a declared property by its name in fragments; nil for entries of dictionaries.
-  package func index(ofDeclared wireName: String) -> Int? { indexByWireName[wireName] }
+  package func index(ofDeclared wireName: String) -> Int? {
+    for at in fewNames.indices where fewNames[at] == wireName { return at }
+    return fewNames.isEmpty ? indexByWireName[wireName] : nil
+  }
 
   /// The name of a property that reads like that of an entry of a dictionary of the class, with the dictionary's name; nil
   /// if there is none, as it must be.
