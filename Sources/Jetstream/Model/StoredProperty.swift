@@ -161,6 +161,14 @@ extension Property: StoredProperty {
   @_specialize(where Value == Double)
   @_specialize(where Value == Bool)
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
+    assign(decoding: json, to: model, at: offset)
+  }
+
+  // Not inlined: code for any type would look up the metadata of its optional before it takes one of the ways above.
+  @inline(never)
+  private static func assign(
+    decoding json: JSONValue, to model: ModelObject, at offset: Int
+  ) -> Bool {
     guard let value = Value._decode(json) else { return false }
     assign(value: value, to: model, at: offset)
     return true

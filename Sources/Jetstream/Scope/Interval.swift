@@ -20,6 +20,11 @@ struct Interval {
 
   /// True if there is something that may become a change set.
   var hasChanges: Bool { !entered.isEmpty || !changed.isEmpty || !departed.models.isEmpty }
+
+  /// True if nothing was collected.
+  var isEmpty: Bool {
+    entered.isEmpty && changed.isEmpty && departed.isEmpty && unshared.isEmpty && loosened.isEmpty
+  }
 }
 
 /// Models that are gone here, and that other replicas have until the next change set: as objects or, where these can no

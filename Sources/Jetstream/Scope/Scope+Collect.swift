@@ -32,8 +32,19 @@ extension Scope {
   /// Makes a change set of the collected changes and delivers it; coalesced observers wait for the tick. Properties
   /// held back by a minimal sync interval stay collected.
   package func sealChanges() {
+    if hasNothingToSeal {
+      interval.othersWrote = false
+      return
+    }
     tickWillDeliver()
     tickDidDeliver()
+  }
+
+  /// True if ``sealChanges()`` would make no change set, deliver none and call nothing. A server asks for each change set that
+  /// comes in.
+  private var hasNothingToSeal: Bool {
+    modification == nil && !schedule.isActive && interval.isEmpty && sealed.isEmpty
+      && unknown == nil && !incoming.opensLater && !onDelivery.hasListeners
   }
 
   /// Makes a change set of all collected changes and delivers it, as ``sealChanges()`` does, with those that are held back by

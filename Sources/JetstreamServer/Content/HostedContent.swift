@@ -78,6 +78,9 @@ package protocol HostedContent: AnyObject {
   /// Returns all models: the root as a change, first, then the others, depth first.
   func sharedState() -> [SyncFragment]
 
+  /// The number of models, with those that only unknown properties refer to and those that only local properties of
+  /// the app hold. Cost: O(1), and O(unknown values) once after some changes of these.
+  var modelCount: Int { get }
   /// True if nothing but change sets changes the content: no code of the app has its models.
   var changesBySetsAlone: Bool { get }
   /// True if a class that the content knows has a property whose values are unique in a collection.
@@ -134,6 +137,8 @@ package protocol HostedContent: AnyObject {
   func tell(_ changes: @autoclosure () -> RemoteChanges)
   /// True if there are models of unknown classes.
   var hasUnknownModels: Bool { get }
+  /// The number of models of unknown classes, with those that nothing refers to. Cost: O(1).
+  var unknownModelCount: Int { get }
   /// Returns the models of unknown classes.
   func unknownModelUUIDs() -> Set<UUID>
   /// Returns a model of an unknown class.
@@ -163,6 +168,7 @@ extension HostedContent {
   package var isListenedTo: Bool { false }
   package func tell(_ changes: @autoclosure () -> RemoteChanges) {}
   package var hasUnknownModels: Bool { false }
+  package var unknownModelCount: Int { 0 }
   package func unknownModelUUIDs() -> Set<UUID> { [] }
   package func unknownModel(_ uuid: UUID) -> SyncFragment? { nil }
   package func unknownModels(referredToBy value: JSONValue) -> [SyncFragment] { [] }

@@ -114,6 +114,8 @@ final class ModelContent: HostedContent {
   ) -> [(fragment: Int, error: ScopeError)] {
     isApplying = true
     defer { isApplying = false }
+    // Most change sets need no closure.
+    if let report = scope.applyPlainValues(fragments) { return report.errors }
     return scope.apply(fragments, alsoKnown: { known($0) as? ModelObject }).errors
   }
 
@@ -138,6 +140,10 @@ final class ModelContent: HostedContent {
     guard let root = state.first else { throw .invalidState(problem: "it has no root.") }
     return try scope.applyFullState(state, rootUUID: root.uuid).errors
   }
+
+  package var modelCount: Int { scope.count + scope.unknownModelUUIDs().count }
+
+  package var unknownModelCount: Int { scope.unknownModelCount }
 
   package var hasUnknownModels: Bool { scope.hasUnknownModels }
 

@@ -85,6 +85,8 @@ package final class RowsContent: HostedContent {
 
   package func sharedState() -> [SyncFragment] { document.fullState() }
 
+  package var modelCount: Int { document.count }
+
   package var changesBySetsAlone: Bool { true }
 
   package var hasUnique: Bool { document.schema.hasUnique }

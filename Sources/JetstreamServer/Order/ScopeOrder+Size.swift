@@ -3,21 +3,13 @@ import Jetstream
 
 /// The size of a scope, for the limits on it.
 extension ScopeOrder {
-  /// The number of models, with those that only unknown properties refer to and those that only local properties of
-  /// the app hold. Cost: O(1), and O(unknown values) once after some changes of these.
-  var modelCount: Int {
-    switch content {
-    case let rows as RowsContent: rows.document.count
-    case let models as ModelContent: models.scope.count + models.scope.unknownModelUUIDs().count
-    default: 0
-    }
-  }
+  /// The number of models; see ``HostedContent/modelCount``.
+  var modelCount: Int { content.modelCount }
 
   /// Returns the number of models that fragments can bring in at most: a model that has left comes back with a single
   /// insertion or, if unknown content is kept, with any reference, with all models below it. Cost: O(1).
   func mostArrivals(by fragments: [SyncFragment]) -> Int {
-    let kept = (content as? ModelContent)?.scope.unknownModelCount ?? 0
-    return fragments.count + tombstones.models.count + kept
+    fragments.count + tombstones.models.count + content.unknownModelCount
   }
 
   /// Returns the number of models that fragments would bring in: those that they add, and those that have left and that
