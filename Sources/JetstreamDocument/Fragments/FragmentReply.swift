@@ -2,31 +2,68 @@
 /// rejected, values if the server accepted it with corrections, names of properties if some of their operations had
 /// no effect.
 package struct FragmentReply: Sendable, Hashable {
+  /// The fields of a reply that says something. Indirect: nearly all replies say nothing, and are copied more often than made.
+  private indirect enum Content: Sendable, Hashable {
+    case fields(Fields)
+  }
+
+  private struct Fields: Sendable, Hashable {
+    var error: WireError?
+    var modifications: JSONObject?
+    var lost: [String] = []
+    var causedBy: Int?
+
+    /// True if they say nothing.
+    var areEmpty: Bool {
+      error == nil && modifications == nil && lost.isEmpty && causedBy == nil
+    }
+  }
+
+  /// Nil if the reply says nothing.
+  private var content: Content?
+
+  private var fields: Fields {
+    get { if case .fields(let fields) = content { fields } else { Fields() } }
+    set { content = newValue.areEmpty ? nil : .fields(newValue) }
+  }
+
   /// The reason why the fragment was rejected; nil if it was accepted.
-  package var error: WireError?
+  package var error: WireError? {
+    get { isPlain ? nil : fields.error }
+    set { fields.error = newValue }
+  }
 
   /// The values that the model has instead of the submitted ones, by property name.
-  package var modifications: JSONObject?
+  package var modifications: JSONObject? {
+    get { isPlain ? nil : fields.modifications }
+    set { fields.modifications = newValue }
+  }
 
   /// The names of collections that moves did not reach: the model was elsewhere by then, or the move would have
   /// made it unreachable. Since version 2 of the protocol.
-  package var lost: [String]
+  package var lost: [String] {
+    get { isPlain ? [] : fields.lost }
+    set { fields.lost = newValue }
+  }
 
   /// The index of the fragment in the change set that caused this rejection: the addition of a model that this
   /// fragment refers to, or the fragment for which an atomic change set was rejected. That fragment was rejected
   /// for a reason of its own. Nil if this one was, and from peers that do not send it. Since version 2 of the
   /// protocol.
-  package var causedBy: Int?
+  package var causedBy: Int? {
+    get { isPlain ? nil : fields.causedBy }
+    set { fields.causedBy = newValue }
+  }
 
-  /// Makes a reply, by default the one that accepts.
+  /// Makes the reply that accepts.
+  package init() { content = nil }
+
+  /// Makes a reply.
   package init(
     error: WireError? = nil, modifications: JSONObject? = nil, lost: [String] = [],
     causedBy: Int? = nil
   ) {
-    self.error = error
-    self.modifications = modifications
-    self.lost = lost
-    self.causedBy = causedBy
+    fields = Fields(error: error, modifications: modifications, lost: lost, causedBy: causedBy)
   }
 
   /// Reads a reply from its ``json``. A `null` error, modification, list or cause counts as absent; unknown keys
@@ -35,21 +72,21 @@ package struct FragmentReply: Sendable, Hashable {
   /// - Throws: ``FragmentError`` naming `error`, `modifications`, `lost` or `causedBy`.
   package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
+    var fields = Fields()
     switch object["error"] {
-    case nil, .null?: error = nil
+    case nil, .null?: break
     case let value?:
       do throws(FragmentError) {
-        error = try WireError(json: value)
+        fields.error = try WireError(json: value)
       } catch {
         throw .invalid(field: "error", problem: "is invalid: \(error)")
       }
     }
     switch object["modifications"] {
-    case nil, .null?: modifications = nil
-    case .object(let values)?: modifications = values
+    case nil, .null?: break
+    case .object(let values)?: fields.modifications = values
     default: throw .invalid(field: "modifications", problem: "should be an object")
     }
-    lost = []
     switch object["lost"] {
     case nil, .null?: break
     case .array(let names)?:
@@ -57,21 +94,20 @@ package struct FragmentReply: Sendable, Hashable {
         guard case .string(let name) = name else {
           throw .invalid(field: "lost", problem: "should be an array of strings")
         }
-        lost.append(name)
+        fields.lost.append(name)
       }
     default: throw .invalid(field: "lost", problem: "should be an array of strings")
     }
     switch object["causedBy"] {
     case nil, .null?: break
-    case .integer(let place)?: causedBy = Int(place)
+    case .integer(let place)?: fields.causedBy = Int(place)
     default: throw .invalid(field: "causedBy", problem: "should be a whole number")
     }
+    self.fields = fields
   }
 
   /// True if the reply accepts the fragment as it is, and says nothing else.
-  package var isPlain: Bool {
-    error == nil && modifications == nil && lost.isEmpty && causedBy == nil
-  }
+  package var isPlain: Bool { content == nil }
 
   /// The reply as JSON: `error`, `modifications`, `lost`, `causedBy`; fields without a value are left out.
   package var json: JSONValue {

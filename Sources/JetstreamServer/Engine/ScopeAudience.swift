@@ -22,8 +22,9 @@ final class ScopeAudience {
   /// are none.
   @exclusivity(unchecked) private(set) var news: StreamRun?
 
-  /// The rates of the change sets that all sessions send together; nil if there is no limit.
-  var rates: ScopeRates?
+  /// The rates of the change sets that all sessions send together; nil if there is no limit. Charging them calls a counter of
+  /// limits, which reads nothing of the audience.
+  @exclusivity(unchecked) var rates: ScopeRates?
 
   init(scopeIndex: Int) { self.scopeIndex = scopeIndex }
 

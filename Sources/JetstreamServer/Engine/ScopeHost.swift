@@ -13,7 +13,7 @@ final class ScopeHost: ScopeOrderObserver {
   /// The full states that sessions are sent, and of which the log has snapshots.
   var states = ScopeStates()
   /// The change sets that have begun and are not decided.
-  var undecided = UndecidedSets()
+  @exclusivity(unchecked) var undecided = UndecidedSets()
   // No access to those that are marked is open while other code runs: each is read or written in a single step.
   /// The order of the same scope as rows, in simulations.
   @exclusivity(unchecked) var twin: OrderTwin?

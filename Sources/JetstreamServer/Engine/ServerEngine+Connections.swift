@@ -123,10 +123,10 @@ extension ServerEngine {
     work.judgements.beginTurn()
     var sender: ServerSession?
     for input in inputs {
-      // A message that ends the connection does not let its session off what came before.
-      if case .session(let session)? = connections[id] { sender = session }
       switch input {
-      case .frame(let frame): received(frame, on: id)
+      case .frame(let frame):
+        // A message that ends the connection does not let its session off what came before.
+        if let session = received(frame, on: id) { sender = session }
       case .probed: probed(id)
       }
     }
@@ -143,17 +143,20 @@ extension ServerEngine {
   /// Sends everything that the inputs of this turn have led to.
   package func endTurn() { flush() }
 
-  private func received(_ frame: Frame, on id: Int) {
+  /// Handles a frame. Returns the session that it came in; nil if there was none yet.
+  private func received(_ frame: Frame, on id: Int) -> ServerSession? {
     switch connections[id] {
     case .fresh(let params, let request, _):
       create(id, params, request, frame.messages, isArray: frame.isArray)
     case .session(let session):
       session.traffic.note(bytes: frame.size)
       receive(session, frame.messages, endsFrame: frame.endsFrame)
+      return session
     // A client that waits for its session has nothing to send: no version of the protocol has.
     case .authenticating: refuse(id, .unrecognizedHandshake)
     case nil: break
     }
+    return nil
   }
 
   func refuse(_ id: Int, _ error: WireError) {

@@ -155,7 +155,7 @@ extension ServerEngine {
   func objection(
     to sync: ScopeSync, as text: FragmentsText?, from session: ServerSession, in host: ScopeHost
   ) -> WireError? {
-    if let problem = sync.problem { return problem }
+    if sync.isUnreadable { return sync.problem }
     if session.subscriptions.access.isReadOnly(host) { return .readOnly }
     let bytes =
       (text?.bytes.count ?? sync.fragments.roughSize)

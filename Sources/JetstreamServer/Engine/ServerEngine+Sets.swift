@@ -15,18 +15,18 @@ extension ServerEngine {
 
   /// Handles a change set whose turn has come.
   ///
-  /// - Parameter submitter: the session as it was when it sent a change set that has waited; nil for one that has not.
+  /// - Parameter waiting: the change set, if it has waited; nil for one that has not.
   func handle(
-    _ sync: ScopeSync, from session: ServerSession, _ submitter: ScopeOrder.Submitter? = nil,
+    _ sync: ScopeSync, from session: ServerSession, _ waiting: SetQueue.Waiting? = nil,
     on subscription: Subscription
   ) {
     let host = subscription.host
-    let arrival = Arrival(sync: sync, session: session, submitter: submitter)
+    let arrival = Arrival(sync: sync, session: session, waiting: waiting)
     guard let client = subscription.client, let number = sync.number, session.version > 1 else {
       return submit(arrival, to: subscription)
     }
     let (text, checksum) = sync.checkedText()
-    let told = sync.problem == nil ? checksum : nil
+    let told = sync.isUnreadable ? nil : checksum
     let received = host.order.clients.receive(
       from: client, number, checksum: told, knowing: sync.decided,
       below: configuration.limits.unknownDecisionBytes)
@@ -89,8 +89,8 @@ extension ServerEngine {
   struct Arrival {
     let sync: ScopeSync
     let session: ServerSession
-    /// The session as it was when it sent the change set; nil if it has not changed since.
-    let submitter: ScopeOrder.Submitter?
+    /// The change set with its session as it was when it sent it, if it has waited.
+    let waiting: SetQueue.Waiting?
   }
 
   private func submit(
@@ -196,7 +196,7 @@ extension ServerEngine {
   func submitter(of arrival: Arrival, to subscription: Subscription) -> ScopeOrder.Submitter {
     arrival.session.takeProbed(at: now)
     subscription.host.content.seal()
-    return arrival.submitter?.updated(from: subscription)
+    return arrival.waiting?.submitter.updated(from: subscription)
       ?? arrival.session.submitter(of: arrival.sync, to: subscription)
   }
 
@@ -211,7 +211,7 @@ extension ServerEngine {
     to host: ScopeHost, judged draft: consuming ScopeOrder.Draft?,
     found objections: [Int: WireError]? = nil
   ) -> ScopeOrder.Result {
-    submitter.origin.date = submitter.origin.date ?? hooks.date()
+    submitter.origin.date = submitter.origin.date ?? dateOfTurn()
     submitter.room = room(in: host)
     host.twin?.prepare(host.order)
     // The twin is given the same draft, of which it takes what was accepted.
@@ -227,12 +227,11 @@ extension ServerEngine {
     _ result: ScopeOrder.Result
   ) {
     let sequence = subscription.host.sequence
-    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)
-    if session.version > 1 {
-      reply.sequence = result.item?.sequence
-      reply.effective = result.effective
-      reply.outcome = result.outcome
-    }
+    let isOld = session.version == 1
+    let reply = ScopeSyncReply(
+      replyTo: sync.index, fragmentReplies: result.replies,
+      sequence: isOld ? nil : result.item?.sequence, effective: isOld ? nil : result.effective,
+      outcome: isOld ? nil : result.outcome)
     session.announce(result.correction, newcomers: [], of: subscription)
     if subscription.host.order.records.isCurrent {
       guard subscription.isLive else { return }
@@ -264,8 +263,10 @@ extension ServerEngine {
     _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
   ) {
     let replies = Array(repeating: FragmentReply(error: error), count: sync.fragments.count)
-    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)
-    if sync.arguments != nil, session.version > 1 { reply.outcome = .failure(error, thrown: nil) }
+    let isCall = sync.arguments != nil && session.version > 1
+    let reply = ScopeSyncReply(
+      replyTo: sync.index, fragmentReplies: replies,
+      outcome: isCall ? .failure(error, thrown: nil) : nil)
     post(session, .scopeSyncReply(reply))
   }
 }

@@ -103,8 +103,8 @@ extension ServerEngine {
         return release(subscription)
       }
       count += 1
-      let (sync, submitter) = subscription.queued.removeFirst()
-      handle(sync, from: subscription.session, submitter, on: subscription)
+      let waiting = subscription.queued.removeFirst()
+      handle(waiting.sync, from: subscription.session, waiting, on: subscription)
     }
     guard subscription.isLive, !subscription.queued.isEmpty else { return }
     subscription.host.undecided[subscription.sender]?.holdsBack(subscription)
@@ -162,7 +162,7 @@ extension ScopeSync {
   /// Returns the text of the fragments, and the checksum that tells the change set from another one with its number:
   /// that of its fragments, and of the arguments of a procedure behind them; 0 if the change set cannot be read.
   func checkedText() -> (text: FragmentsText, checksum: UInt32) {
-    if self.problem != nil { return (FragmentsText(checksumming: []), 0) }
+    if self.isUnreadable { return (FragmentsText(checksumming: []), 0) }
     var text = self.text ?? FragmentsText(checksumming: self.fragments)
     if text.checksum == nil { text = FragmentsText(checksumming: self.fragments) }
     return (text, text.checksum(with: self.arguments))

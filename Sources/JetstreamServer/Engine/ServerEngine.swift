@@ -28,7 +28,7 @@ package final class ServerEngine {
 
   enum Connection {
     /// No message was received yet.
-    case fresh(params: [String: String], request: HTTPRequest?, deadline: Duration)
+    indirect case fresh(params: [String: String], request: HTTPRequest?, deadline: Duration)
     /// The client has asked for a session, and the app is asked about it.
     case authenticating(Applicant)
     case session(ServerSession)
@@ -69,7 +69,9 @@ package final class ServerEngine {
   @exclusivity(unchecked) var connections: [Int: Connection] = [:]
   var sessions: [String: ServerSession] = [:]
   var hosts: [ObjectIdentifier: ScopeHost] = [:]
-  @exclusivity(unchecked) var now: Duration = .zero
+  @exclusivity(unchecked) var now: Duration = .zero { didSet { date = nil } }
+  /// The date of what comes in at ``now``, once it was asked for; see ``dateOfTurn()``.
+  @exclusivity(unchecked) private var date: Date??
   /// The numbers of the next session and of the next hosted scope.
   var next = (session: 1, scope: 0, question: 0)
   /// Sessions with something in their outbox.
@@ -80,7 +82,7 @@ package final class ServerEngine {
   /// The scopes with change sets that their sessions of version 2 are told at the end of this turn.
   @exclusivity(unchecked) var hostsWithNews: [ScopeHost] = []
   /// The work that others interrupt.
-  var work = Work()
+  @exclusivity(unchecked) var work = Work()
   /// The actions that are performed behind all others of this turn.
   @exclusivity(unchecked) var lastActions: [Action] = []
   /// The scopes that are opened when sessions fetch them.
@@ -104,6 +106,14 @@ package final class ServerEngine {
       host.letGo()
       host.order.onLocalChanges = nil
     }
+  }
+
+  /// Returns the date for the change sets of this turn that have none: all have the same.
+  func dateOfTurn() -> Date? {
+    if let date { return date }
+    let now = hooks.date()
+    date = .some(now)
+    return now
   }
 
   package var sessionCount: Int { sessions.count }

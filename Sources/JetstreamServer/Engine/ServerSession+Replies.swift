@@ -32,9 +32,7 @@ extension ServerSession {
   }
 
   func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
-    var reply = reply.omittingEffect(upTo: subscription.told)
-    // The index that it gets: a message that has it already is not copied once more.
-    reply.index = channel.highestSent + 1
+    let reply = reply.omittingEffect(upTo: subscription.told)
     queue(.scopeSyncReply(reply))
     if let own = reply.sequence { subscription.tell(upTo: own) }
   }
@@ -45,8 +43,6 @@ extension ScopeSyncReply {
   /// with the stream up to a sequence, or with a state. It would apply them over what has come since.
   fileprivate func omittingEffect(upTo told: Int) -> ScopeSyncReply {
     guard let sequence, sequence <= told else { return self }
-    var result = self
-    (result.sequence, result.effective) = (nil, [])
-    return result
+    return withoutEffect()
   }
 }

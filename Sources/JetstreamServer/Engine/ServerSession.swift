@@ -14,7 +14,7 @@ final class ServerSession {
   /// The change sets of its scopes' streams that the client was sent and has not acknowledged.
   @exclusivity(unchecked) var waiting = StreamAmount()
   @exclusivity(unchecked) var channel: ReliableChannel
-  var info: SessionInfo
+  @exclusivity(unchecked) var info: SessionInfo
   /// The version of the protocol that the session speaks.
   let version: Int
   /// True if the client rebases: it keeps its pending changes in front of what it is sent. Known by its version.
@@ -30,7 +30,7 @@ final class ServerSession {
   /// The scopes whose digest the client was sent and which it has not reported to differ since.
   var checked: Set<Int> = []
   /// Tracks what a client of version 1 has received.
-  var probe = ScriptProbe()
+  @exclusivity(unchecked) var probe = ScriptProbe()
   /// The highest index sent when the client asked to resend, until it has resent its own messages.
   private var resumedAt: Int?
   var expiresAt: Duration
@@ -217,7 +217,9 @@ final class ServerSession {
   /// Sends a session that listens the change sets of this turn up to a sequence before the others of the turn, since
   /// something comes behind them.
   func tellNews(upTo sequence: Int, of subscription: Subscription) {
-    guard subscription.listens, let news = subscription.host.audience.news else { return }
+    guard subscription.told < sequence, subscription.listens,
+      let news = subscription.host.audience.news
+    else { return }
     let parts = news.parts(after: subscription.told, upTo: sequence)
     if parts.isEmpty { return }
     for part in parts { link.put(part) }
@@ -280,24 +282,25 @@ final class ServerSession {
   }
 
   func submitter(of sync: ScopeSync, to subscription: Subscription) -> ScopeOrder.Submitter {
-    var result = ScopeOrder.Submitter(
-      session: number, proven: subscription.proven, rebases: rebases,
-      missed: subscription.values.unacknowledgedWrites)
+    var received = 0
     if probe.received > 0 {
       let last = subscription.sent.last { $0.index <= probe.received }
-      result.received = last?.sequence ?? subscription.proven
+      received = last?.sequence ?? subscription.proven
     }
-    result.usesOperations = version > 1
-    if subscription.host.order.policy.rules != nil { result.info = info }
+    var author: StreamItem.Author?
     if let client = subscription.client, let number = sync.number {
-      result.author = StreamItem.Author(client: client, number: number)
+      author = StreamItem.Author(client: client, number: number)
     }
-    if version > 1 { result.origin = sync.origin }
+    var origin = version > 1 ? sync.origin : ChangeOrigin()
     // The client's own claims about its author and identity are not believed.
-    result.origin.author = info.principal.flatMap {
+    origin.author = info.principal.flatMap {
       $0.name.utf8.count <= ChangeOrigin.longestAuthor ? $0.name : nil
     }
-    result.origin.client = subscription.numbering?.publicName
-    return result
+    origin.client = subscription.numbering?.publicName
+    return ScopeOrder.Submitter(
+      session: number, proven: subscription.proven, rebases: rebases,
+      missed: subscription.values.unacknowledgedWrites, received: received,
+      usesOperations: version > 1, author: author, origin: origin,
+      info: subscription.host.order.policy.rules == nil ? nil : info)
   }
 }

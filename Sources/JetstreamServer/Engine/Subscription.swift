@@ -41,14 +41,14 @@ final class Subscription {
   /// True until the session leaves the scope, or ends.
   private(set) var isLive = true
   /// The client that numbers its change sets of the scope; nil if it does not.
-  private(set) var numbering: NumberingClient?
+  @exclusivity(unchecked) private(set) var numbering: NumberingClient?
   /// The sequence up to which the client has provably seen everything.
   private(set) var proven: Int
   /// The messages that are not acknowledged: their index, and the sequence that they bring the client to. In version 2
   /// only the last one with a state: what follows has no index.
-  var sent: [(index: Int, sequence: Int)] = []
+  @exclusivity(unchecked) var sent: [(index: Int, sequence: Int)] = []
   /// The state of a session of version 1; of no use to others.
-  var values = ValueDelivery()
+  @exclusivity(unchecked) var values = ValueDelivery()
   private var streamEnd = StreamEnd.open
   /// True while change sets wait in the host's stream, because the session has not acknowledged enough of what it was
   /// sent, or has no connection. Never for clients of version 1, which acknowledge too seldom.
@@ -56,9 +56,9 @@ final class Subscription {
   /// The part of the full state that is still to be sent, before anything else.
   var untoldState: UntoldState?
   /// The replies that wait for earlier change sets to be sent, each with the sequence that it comes after.
-  var later: [(after: Int, reply: ScopeSyncReply)] = []
+  @exclusivity(unchecked) var later: [(after: Int, reply: ScopeSyncReply)] = []
   /// The change sets that wait for another one of the client to be decided.
-  var queued = SetQueue()
+  @exclusivity(unchecked) var queued = SetQueue()
   /// True while these are taken in turn.
   var takesQueued = false
   /// True from a fetch until the end of the turn, when it is sent what the client has missed.

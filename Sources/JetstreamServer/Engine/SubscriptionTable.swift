@@ -4,6 +4,8 @@ import Jetstream
 final class SubscriptionTable {
   // No access to those that are marked is open while other code runs: each is read or written in a single step.
   @exclusivity(unchecked) private var subscriptions: [Int: Subscription] = [:]
+  /// The subscription that was looked up last: mostly the next message names it, too.
+  @exclusivity(unchecked) private var latest: Subscription?
   /// The index of the next subscription: as many as the session has ever had.
   private(set) var nextIndex = 0
   /// A counter that decides which subscription is the first in ``takeTurn()``.
@@ -17,7 +19,7 @@ final class SubscriptionTable {
   private(set) var openingCount = 0
 
   /// The session's rights in the scopes.
-  var access = SessionAccess()
+  @exclusivity(unchecked) var access = SessionAccess()
 
   /// A scope that was taken from the session.
   private struct TakenAway {
@@ -64,7 +66,11 @@ final class SubscriptionTable {
     inOrder.map(\.host) + openFetches.map(\.host).filter { self[$0] == nil }
   }
 
-  subscript(index: Int) -> Subscription? { subscriptions[index] }
+  subscript(index: Int) -> Subscription? {
+    if let latest, latest.index == index { return latest }
+    latest = subscriptions[index]
+    return latest
+  }
 
   /// Returns the subscription to a scope.
   subscript(host: ScopeHost) -> Subscription? { subscriptions.values.first { $0.host === host } }
@@ -72,11 +78,13 @@ final class SubscriptionTable {
   /// Adds a subscription: in version 1 with the index ``nextIndex``, in version 2 with the number of its scope.
   func add(_ subscription: Subscription) {
     subscriptions[subscription.index] = subscription
+    latest = nil
     nextIndex += 1
   }
 
   func remove(_ subscription: Subscription) {
     subscriptions[subscription.index] = nil
+    latest = nil
     let host = subscription.host
     host.undecided[subscription.sender]?.left(
       by: subscription, asReadOnly: access.isReadOnly(host))

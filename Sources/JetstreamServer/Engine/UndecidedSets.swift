@@ -72,7 +72,17 @@ struct UndecidedSets {
 
 /// The change sets that wait for another one of their client to be decided, each with the session as it was when it sent it.
 struct SetQueue {
-  private var sets: [(sync: ScopeSync, submitter: ScopeOrder.Submitter)] = []
+  /// A change set, with its session as it was when it sent it.
+  final class Waiting {
+    fileprivate(set) var sync: ScopeSync
+    let submitter: ScopeOrder.Submitter
+
+    init(_ sync: ScopeSync, _ submitter: ScopeOrder.Submitter) {
+      (self.sync, self.submitter) = (sync, submitter)
+    }
+  }
+
+  private var sets: [Waiting] = []
   /// The number of those in front of ``sets`` that were removed.
   private var head = 0
   private(set) var bytes = 0
@@ -103,12 +113,12 @@ struct SetQueue {
         return
       }
     }
-    sets.append((sync, submitter))
+    sets.append(Waiting(sync, submitter))
     bytes += Message.scopeSync(sync).roughSize
   }
 
   /// Removes the first change set. Cost: O(1) on average.
-  mutating func removeFirst() -> (sync: ScopeSync, submitter: ScopeOrder.Submitter) {
+  mutating func removeFirst() -> Waiting {
     let first = sets[head]
     head += 1
     if head > sets.count / 2 {

@@ -3,10 +3,11 @@ import Jetstream
 
 /// Checking and merging of submissions, before anything is changed.
 extension ScopeOrder {
-  /// A submission that was checked, and merged with what its session has not seen. A class, like ``Result``.
+  /// A submission that was checked, and merged with what its session has not seen. A class, like ``Result``, and accessed like
+  /// one.
   final class Draft {
     /// The part of initial content that was judged; nil for other change sets.
-    var initial: InitialContent?
+    @exclusivity(unchecked) var initial: InitialContent?
     /// The errors of the fragments that are rejected, by their positions.
     let errors: [Int: WireError]
     /// The positions of the additions of models that the scope does not have, by UUID.
@@ -14,23 +15,23 @@ extension ScopeOrder {
     /// The models of the scope whose classes are unknown.
     let unknownModels: Set<UUID>
     /// The replies to all fragments.
-    var replies: [FragmentReply]
+    @exclusivity(unchecked) var replies: [FragmentReply]
     /// The fragments that would be applied.
-    var effective: [SyncFragment] = []
+    @exclusivity(unchecked) var effective: [SyncFragment] = []
     /// Their positions in the submission.
-    var positions: [Int] = []
+    @exclusivity(unchecked) var positions: [Int] = []
     /// The positions of the accepted fragments, also of those of which lost moves leave nothing.
-    var accepted: [Int] = []
+    @exclusivity(unchecked) var accepted: [Int] = []
     /// The current values of collections, and for a session without operations of all properties, that would be changed.
-    var before: [PropertyKey: JSONValue] = [:]
+    @exclusivity(unchecked) var before: [PropertyKey: JSONValue] = [:]
     /// True for an atomic change set of which a part cannot be applied.
-    var isRejected = false
+    @exclusivity(unchecked) var isRejected = false
     /// True if the submission only sets plain values, and all of them are applied.
-    var isPlain = false
+    @exclusivity(unchecked) var isPlain = false
     /// The reasons for which rules could not decide, for the operator.
-    var problems: [String] = []
+    @exclusivity(unchecked) var problems: [String] = []
     /// The effort of judging it; see ``Result/effort``.
-    var effort = 0
+    @exclusivity(unchecked) var effort = 0
 
     init(
       errors: [Int: WireError], additions: [UUID: Int], unknownModels: Set<UUID>,

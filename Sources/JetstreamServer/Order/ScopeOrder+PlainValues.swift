@@ -14,9 +14,7 @@ extension ScopeOrder {
       fragments.count <= FragmentValidator.mostChanges, !content.hasUnique,
       !content.hasUnknownModels
     else { return nil }
-    // The fragments are read where they stand: each copy is retained field by field.
-    let all = fragments.span
-    for at in all.indices where !setsPlainValues(all[at]) { return nil }
+    for at in fragments.indices where !setsPlainValues(fragments, at) { return nil }
     let draft = Draft(
       errors: [:], additions: [:], unknownModels: [],
       replies: FragmentValidator.replies(acceptingAll: fragments.count))
@@ -31,19 +29,21 @@ extension ScopeOrder {
 
   /// Returns true if a fragment sets plain values that can be applied, and that are told in the same words.
   @inline(__always)
-  private func setsPlainValues(_ fragment: borrowing SyncFragment) -> Bool {
-    guard fragment.kind == .change, fragment.operations.isEmpty, fragment.bases.isEmpty,
-      let model = content.sharedModel(fragment.uuid)
+  private func setsPlainValues(_ fragments: [SyncFragment], _ at: Int) -> Bool {
+    // The fragments are read where they stand: each copy is retained field by field.
+    guard fragments[at].kind == .change, fragments[at].operations.isEmpty,
+      fragments[at].bases.isEmpty, let model = content.sharedModel(fragments[at].uuid)
     else { return false }
     let schema = model.classSchema
-    guard fragment.className.hasBytes(of: schema.wireName), schema.ruled == nil else {
+    guard fragments[at].className.hasBytes(of: schema.wireName), schema.ruled == nil else {
       return false
     }
-    let members = fragment.properties.members.span
-    for at in members.indices {
-      guard let property = schema[wireName: members[at].key], property.kind == .plain,
-        property.isSynced, members[at].key.hasBytes(of: property.wireName),
-        !members[at].value.hasObject, property.accepts(members[at].value)
+    let members = fragments[at].properties.members
+    let values = members.span
+    for place in values.indices {
+      guard let property = schema[wireName: values[place].key], property.kind == .plain,
+        property.isSynced, values[place].key.hasBytes(of: property.wireName),
+        !values[place].value.hasObject, property.accepts(values[place].value)
       else { return false }
     }
     return true

@@ -60,7 +60,10 @@ extension ScopeOrder {
     if hasSizeLimit, let growth { note(growth) }
     let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
     begin()
-    for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
+    // Plain values bring no model back, and while those of one model are written it stays.
+    let known =
+      draft.isPlain && effective.count == 1 ? Self.noneKnown : { [self] in departed($0) }
+    for (position, error) in content.apply(effective, known: known) {
       result.replies[draft.positions[position]] = FragmentReply(
         error: WireError(message: "\(error)"))
     }
@@ -109,6 +112,8 @@ extension ScopeOrder {
     }
     return result
   }
+
+  private static let noneKnown: @Sendable (UUID) -> (any HostedModel)? = { _ in nil }
 
   /// Returns whether the scope has a model, with or without an object.
   private func has(_ uuid: UUID, _ draft: Draft) -> Bool {

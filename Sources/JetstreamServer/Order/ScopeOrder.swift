@@ -53,27 +53,28 @@ final class ScopeOrder: ContentHost, ContentMemory {
   }
 
   /// The outcome of a submission. A class, since many look at it: each copy of a structure would be retained field by field.
+  /// Nothing that runs during an access to one of its fields uses the same one.
   final class Result {
-    var replies: [FragmentReply]
+    @exclusivity(unchecked) var replies: [FragmentReply]
     /// The change set as it is broadcast to all other sessions; nil if nothing was accepted.
-    var item: StreamItem?
+    @exclusivity(unchecked) var item: StreamItem?
     /// For a session without operations: the values that it has to be sent after the replies.
-    var correction: [SyncFragment] = []
+    @exclusivity(unchecked) var correction: [SyncFragment] = []
     /// For a session with operations: the fragments that were applied, if they differ from the submitted ones.
-    var effective: [SyncFragment]?
+    @exclusivity(unchecked) var effective: [SyncFragment]?
     /// The applied change set with its inverse; nil if neither a log nor a listener of the app wants it.
-    var set: ChangeSet?
+    @exclusivity(unchecked) var set: ChangeSet?
     /// The server's own change sets that observers of this one have made.
-    var behind: [(item: StreamItem, set: ChangeSet)] = []
+    @exclusivity(unchecked) var behind: [(item: StreamItem, set: ChangeSet)] = []
     /// The outcome of the procedure that was called with arguments.
-    var outcome: CallOutcome?
+    @exclusivity(unchecked) var outcome: CallOutcome?
     /// The reasons for which rules could not decide, for the operator.
-    var problems: [String] = []
+    @exclusivity(unchecked) var problems: [String] = []
     /// The limit because of which all was rejected after it was judged.
-    var exceeded: ServerLimit?
+    @exclusivity(unchecked) var exceeded: ServerLimit?
     /// The number of models that the change set has led to, whatever its size: those that have come and gone, those of which
     /// rules were asked whether they may, and those of collections that were compared with others.
-    var effort = 0
+    @exclusivity(unchecked) var effort = 0
 
     init(
       replies: [FragmentReply], item: StreamItem? = nil, effective: [SyncFragment]? = nil,
@@ -102,15 +103,15 @@ final class ScopeOrder: ContentHost, ContentMemory {
   let content: any HostedContent
   /// Returns the date for the server's own change sets that have none.
   var date: () -> Date? = { nil }
-  var policy: Policy
+  @exclusivity(unchecked) var policy: Policy
   // No access to those that are marked is open while other code runs: each is read or written in a single step.
   @exclusivity(unchecked) private(set) var sequence = 0
   /// The identity of this history of the scope.
   private(set) var epoch: String
   /// The newest part of the order.
-  var stream: ScopeStream
+  @exclusivity(unchecked) var stream: ScopeStream
   /// The decisions on the change sets of clients that number them.
-  var clients = ClientTable()
+  @exclusivity(unchecked) var clients = ClientTable()
   /// The gate between the scope's records and what clients are told.
   let records = RecordGate()
   /// The properties of the root that were written in this history, by their names on the wire; nil if the scope was
@@ -129,7 +130,7 @@ final class ScopeOrder: ContentHost, ContentMemory {
   /// The memory of what has gone since the horizon.
   var tombstones = Tombstones()
   /// The models that come and go with a submission.
-  var passage = Passage()
+  @exclusivity(unchecked) var passage = Passage()
 
   init(
     content: any HostedContent, epoch: String, policy: Policy = Policy(),

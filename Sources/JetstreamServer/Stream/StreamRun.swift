@@ -52,11 +52,12 @@ final class StreamRun {
       let rest = items[first..<end]
       let count = max(1, rest.prefix { $0.text?.isShort == true }.count)
       text.append(size: 256 + 256 * count) { output in
+        var origin = WrittenOrigin()
         for item in rest.prefix(count) {
           if output.count > 0 { output.append(",") }
           ScopeSync.write(
             telling: item.fragments, as: item.text, at: item.sequence, by: item.origin,
-            inScope: scopeIndex, to: &output)
+            after: &origin, inScope: scopeIndex, to: &output)
           if count > 1 { ends.append(start + output.count) }
         }
       }

@@ -26,12 +26,11 @@ struct KeptDecisionTests {
 
   /// Decides a change set at a sequence: rejects its first fragment.
   private func decide(_ server: ScriptedServer, _ sync: ScopeSync, at sequence: Int) {
-    var reply = ScopeSyncReply(
+    let reply = ScopeSyncReply(
       replyTo: sync.index,
       fragmentReplies: sync.fragments.indices.map {
         FragmentReply(error: $0 == 0 ? .rejected("no") : nil)
-      })
-    reply.sequence = sequence
+      }, sequence: sequence)
     server.deliver([.scopeSyncReply(reply)])
   }
 
@@ -329,10 +328,10 @@ struct KeptDecisionTests {
       logged.server.canvas.likes += 1
       logged.server.scope.flush()
       logged.storeAll()
-      var reply = ScopeSyncReply(
+      let reply = ScopeSyncReply(
         replyTo: try #require(logged.server.takeSyncs().last).index,
-        fragmentReplies: [FragmentReply()], sequence: 2 + number)
-      if number == 100 { reply.outcome = .output(1) }
+        fragmentReplies: [FragmentReply()], sequence: 2 + number,
+        outcome: number == 100 ? .output(1) : nil)
       logged.server.deliver([.scopeSyncReply(reply)])
       #expect(count() == (number < 64 ? 0 : number < 100 ? 1 : 2))
     }
@@ -375,8 +374,8 @@ struct KeptDecisionTests {
     sent += client.server.takeSyncs()
     #expect(sent.compactMap(\.number) == [1, 2, 3])
     for (at, sync) in sent.enumerated() {
-      var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: [FragmentReply()])
-      reply.sequence = 2 + at
+      let reply = ScopeSyncReply(
+        replyTo: sync.index, fragmentReplies: [FragmentReply()], sequence: 2 + at)
       client.server.deliver([.scopeSyncReply(reply)])
     }
     // All three are confirmed, but another process would not know that.

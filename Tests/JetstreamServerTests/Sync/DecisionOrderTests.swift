@@ -124,8 +124,8 @@ struct DecisionOrderTests {
     server.canvas.name = "newer"
     server.scope.flush()
     let newer = try #require(server.takeSyncs().first)
-    var reply = ScopeSyncReply(replyTo: newer.index, fragmentReplies: [FragmentReply()])
-    (reply.index, reply.sequence) = (4, 3)
+    let reply = ScopeSyncReply(
+      index: 4, replyTo: newer.index, fragmentReplies: [FragmentReply()], sequence: 3)
     server.receive(.scopeSyncReply(reply))
     #expect(server.engine.pendingCount == 0 && server.canvas.name == "newer")
     server.loseSession()
@@ -188,8 +188,8 @@ struct DecisionOrderTests {
     other.sequence = 3
     // One connection has lost the reply and brought the stream behind it; the next one brings all of it.
     server.receive(.scopeSync(own), .scopeSync(other))
-    var reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply()])
-    (reply.index, reply.sequence) = (3, 2)
+    let reply = ScopeSyncReply(
+      index: 3, replyTo: index, fragmentReplies: [FragmentReply()], sequence: 2)
     server.receive(.scopeSyncReply(reply), .scopeSync(own), .scopeSync(other))
     server.scope.resumeIncoming()
     #expect(server.canvas.likes == 3, "the addition counts once")

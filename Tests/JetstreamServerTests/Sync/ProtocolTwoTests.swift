@@ -139,8 +139,8 @@ struct ProtocolTwoTests {
     let sent = server.takeSyncs().map(\.index)
     #expect(sent.count == 2)
     // Others have taken it out and put it back, somewhere else.
-    var reply = ScopeSyncReply(replyTo: sent[0], fragmentReplies: [FragmentReply()])
-    reply.sequence = 11
+    let reply = ScopeSyncReply(
+      replyTo: sent[0], fragmentReplies: [FragmentReply()], sequence: 11)
     server.deliver([
       told(9, change(["shapes": [.remove(shape.uuid)]])),
       told(10, addition, change(["hidden": [.insert(shape.uuid, .end)]])),

@@ -67,8 +67,8 @@ struct FrameRecordTests {
     server.engine.replicas.first?.stored(1_000)
     let own = try #require(server.takeSyncs().first)
     log.records = []
-    var reply = ScopeSyncReply(replyTo: own.index, fragmentReplies: [FragmentReply()])
-    (reply.index, reply.sequence) = (3, 3)
+    let reply = ScopeSyncReply(
+      index: 3, replyTo: own.index, fragmentReplies: [FragmentReply()], sequence: 3)
     server.receive(
       told(1), told(2, ["name": "b"]), .scopeSyncReply(reply), told(4), told(5, ["name": "c"]))
     #expect(server.canvas.name == "c" && server.engine.pendingCount == 0)

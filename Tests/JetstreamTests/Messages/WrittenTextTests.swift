@@ -105,9 +105,32 @@ struct WrittenTextTests {
     sync.origin.date = Date(timeIntervalSince1970: 1_700_000_000.5)
     for text in [text, nil] {
       var output = JSONOutput()
+      var last = WrittenOrigin()
       ScopeSync.write(
-        telling: sync.fragments, as: text, at: 12, by: sync.origin, inScope: 3, to: &output)
+        telling: sync.fragments, as: text, at: 12, by: sync.origin, after: &last, inScope: 3,
+        to: &output)
       #expect(Array(output.bytes) == Message.encodeFrame([.scopeSync(sync)], asArray: false))
+    }
+  }
+
+  @Test("An origin is written anew where another one was written last")
+  func origins() throws {
+    var sync = try read(message("[\(fragment("{}"))]"))
+    sync = ScopeSync(scopeIndex: 3, fragments: sync.fragments)
+    var output = JSONOutput()
+    var last = WrittenOrigin()
+    let origins = [
+      ChangeOrigin(), ChangeOrigin(author: "Ada", seen: 4), ChangeOrigin(author: "Ada", seen: 4),
+      ChangeOrigin(author: "Ada", seen: 5), ChangeOrigin(), ChangeOrigin(author: "Ada", seen: 5),
+    ]
+    for (at, origin) in origins.enumerated() {
+      (sync.sequence, sync.origin) = (12 + at, origin)
+      let start = output.count
+      ScopeSync.write(
+        telling: sync.fragments, as: nil, at: 12 + at, by: origin, after: &last, inScope: 3,
+        to: &output)
+      #expect(
+        Array(output.bytes[start...]) == Message.encodeFrame([.scopeSync(sync)], asArray: false))
     }
   }
 

@@ -8,3 +8,24 @@ extension ChangeOrigin {
     if let seen { sink.put("seen", seen) }
   }
 }
+
+/// The place in an output at which an origin was written last. Change sets that a client has sent in one turn have the same
+/// one, which is copied from there.
+package struct WrittenOrigin {
+  private var origin = ChangeOrigin()
+  private var place = 0..<0
+
+  package init() {}
+
+  /// Writes the fields of an origin that are not nil.
+  mutating func write(_ origin: ChangeOrigin, to output: inout JSONOutput) {
+    let start = output.count
+    if self.origin == origin {
+      output.append(copyOf: place)
+    } else {
+      origin.write(to: &output)
+      self.origin = origin
+    }
+    place = start..<output.count
+  }
+}

@@ -61,33 +61,27 @@ extension JSONObject: FieldSink {
 /// Writes fields with a comma in front of each: those after the first one of an object, or all of them, as
 /// ``JSONOutput/object(_:)`` takes them.
 extension JSONOutput: FieldSink {
-  private mutating func begin(_ key: StaticString) {
-    append(fixed: ",\"")
-    append(fixed: key)
-    append(fixed: "\":")
-  }
-
   package mutating func put(_ key: StaticString, _ number: Int) {
-    begin(key)
+    append(key: key)
     JSONWriter.write(Int64(number), to: &self)
   }
 
   package mutating func put(_ key: StaticString, _ uuid: UUID) {
-    begin(key)
+    append(key: key)
     append("\"")
     uuid.writeWireText(to: &self)
     append("\"")
   }
 
   package mutating func put(_ key: StaticString, _ value: JSONValue) {
-    begin(key)
+    append(key: key)
     JSONWriter.write(value, sorted: false, to: &self)
   }
 
   package mutating func put(
     _ key: StaticString, _ fragments: [SyncFragment], as text: FragmentsText?
   ) {
-    begin(key)
+    append(key: key)
     guard let text else { return put(fragments) }
     if text.isShort || !leaveOut(text.bytes) { append(text.bytes) }
   }
@@ -102,7 +96,8 @@ extension JSONOutput: FieldSink {
   }
 
   package mutating func put(_ key: StaticString, _ replies: [FragmentReply]) {
-    begin(key)
+    append(key: key)
+    if replies.count == 1, replies.areAllPlain { return append(fixed: "[{}]") }
     append("[")
     var last = 0..<0
     for place in replies.indices {
@@ -124,7 +119,7 @@ extension JSONOutput: FieldSink {
   }
 
   package mutating func put(_ key: StaticString, fields write: (inout JSONOutput) -> Void) {
-    begin(key)
+    append(key: key)
     object(write)
   }
 }

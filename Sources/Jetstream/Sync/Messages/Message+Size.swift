@@ -43,7 +43,8 @@ extension [FragmentReply] {
 extension FragmentReply {
   /// The approximate number of bytes that the reply takes on the wire.
   package var roughSize: Int {
-    3 + (error?.roughSize ?? 0) + (modifications?.roughSize ?? 0)
+    if isPlain { return 3 }
+    return 3 + (error?.roughSize ?? 0) + (modifications?.roughSize ?? 0)
       + lost.reduce(0) { $0 + 4 + $1.utf8.count }
   }
 }

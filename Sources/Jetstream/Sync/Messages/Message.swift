@@ -18,7 +18,7 @@ package enum Message: Sendable, Hashable {
   /// Either side sends changes of a scope.
   case scopeSync(ScopeSync)
   /// The server answers a client's change set.
-  indirect case scopeSyncReply(ScopeSyncReply)
+  case scopeSyncReply(ScopeSyncReply)
   /// Either side ends the syncing of a scope. Since version 2.
   indirect case scopeLeave(ScopeLeave)
   /// Either side acknowledges, keeps the connection alive, or asks for lost messages.

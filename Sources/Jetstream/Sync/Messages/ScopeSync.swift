@@ -32,15 +32,18 @@ package struct ScopeSync: Sendable, Hashable {
   }
 
   /// Writes the message by which a server tells a change set, without making it first.
+  ///
+  /// - Parameter last: the origin that was written to `output` last.
   package static func write(
     telling fragments: [SyncFragment], as text: FragmentsText?, at sequence: Int,
-    by origin: ChangeOrigin, inScope scopeIndex: Int, to output: inout JSONOutput
+    by origin: ChangeOrigin, after last: inout WrittenOrigin, inScope scopeIndex: Int,
+    to output: inout JSONOutput
   ) {
-    output.append(fixed: #"{"type":"ScopeSync","index":0"#)
-    output.put("scopeIndex", scopeIndex)
+    output.append(fixed: #"{"type":"ScopeSync","index":0,"scopeIndex":"#)
+    JSONWriter.write(Int64(scopeIndex), to: &output)
     output.put("fragments", fragments, as: text)
     output.put("sequence", sequence)
-    origin.write(to: &output)
+    last.write(origin, to: &output)
     output.append("}")
   }
 
@@ -161,6 +164,11 @@ package struct ScopeSync: Sendable, Hashable {
     }
   }
 
+  /// True if there is a ``problem``.
+  package var isUnreadable: Bool {
+    @inlinable get { shared.problem != nil }
+  }
+
   /// The author of the changes and what the author had seen. A server passes it on. Since version 2.
   package var origin: ChangeOrigin {
     @inlinable get { shared.origin }
@@ -243,39 +251,6 @@ extension ScopeSync {
   }
 }
 
-/// The server's answer to a client's ``ScopeSync``.
-package struct ScopeSyncReply: Sendable, Hashable {
-  /// The message's index.
-  package var index: Int
-
-  /// The index of the client's message.
-  package var replyTo: Int
-
-  /// One reply for each fragment, in the same order.
-  package var fragmentReplies: [FragmentReply]
-
-  /// The change set's sequence, or nil if no part of it was accepted. Since version 2.
-  package var sequence: Int?
-
-  /// The changes that the server made instead of the submitted ones; nil if they are the same. Since version 2.
-  package var effective: [SyncFragment]?
-
-  /// The outcome of the procedure; nil if none was called. Since version 2.
-  package var outcome: CallOutcome?
-
-  /// Creates a reply.
-  package init(
-    index: Int = 0, replyTo: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
-    effective: [SyncFragment]? = nil
-  ) {
-    self.index = index
-    self.replyTo = replyTo
-    self.fragmentReplies = fragmentReplies
-    self.sequence = sequence
-    self.effective = effective
-  }
-}
-
 extension ScopeSync: MessageBody {
   static var type: String { "ScopeSync" }
 
@@ -319,28 +294,5 @@ extension ScopeSync.Shared {
     if let decided { sink.put("decided", decided) }
     if repairs { sink.put("repairs", .bool(true)) }
     origin.write(to: &sink)
-  }
-}
-
-extension ScopeSyncReply: MessageBody {
-  static var type: String { "ScopeSyncReply" }
-
-  init(_ fields: MessageFields) throws(MessageError) {
-    self.init(
-      index: fields.index, replyTo: try fields.wholeNumber("replyTo"),
-      fragmentReplies: try fields.elements("fragmentReplies", FragmentReply.init(json:)))
-    sequence = try fields.optionalNumber("sequence")
-    if fields.has("effective") {
-      effective = try fields.elements("effective", SyncFragment.init(json:))
-    }
-    outcome = try fields.outcome()
-  }
-
-  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
-    sink.put("replyTo", replyTo)
-    sink.put("fragmentReplies", fragmentReplies)
-    if let sequence { sink.put("sequence", sequence) }
-    if let effective { sink.put("effective", effective) }
-    if let outcome { sink.put("outcome", outcome.json) }
   }
 }
