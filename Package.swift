@@ -91,19 +91,22 @@ let package = Package(
     .executableTarget(
       name: "SocketProcess", dependencies: ["JetstreamWebSocket"],
       path: "Tests/Fixtures/SocketProcess", swiftSettings: settings),
-    // The tests of the server, but for those below, need no simulation: they are compiled while that is.
+    // What a server makes of what clients ask for: orders, rules, procedures, states, limits. These tests and the next
+    // need no simulation: they are compiled while that is, and beside each other.
     .testTarget(
       name: "JetstreamServerTests",
-      dependencies: [
-        "Jetstream", "JetstreamServer", "JetstreamWebSocket", "LogWriter", "Pacing",
-      ],
+      dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket", "Pacing"],
+      swiftSettings: settings),
+    // What is between a client and a server: replicas that sync, sessions, and peers of version 1.
+    .testTarget(
+      name: "JetstreamSyncTests",
+      dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket", "Pacing"],
       swiftSettings: settings),
     // Scopes that are stored, opened and closed, on simulated disks and real ones.
     .testTarget(
       name: "JetstreamStorageTests",
       dependencies: [
-        "Jetstream", "JetstreamServer", "JetstreamSimulation", "JetstreamWebSocket", "LogWriter",
-        "Pacing",
+        "Jetstream", "JetstreamServer", "JetstreamSimulation", "JetstreamWebSocket", "Pacing",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -46,7 +46,7 @@ struct UnansweredQuestionTests {
     // It ends no question here.
     configuration.handshakeTimeout = .seconds(3600)
     let server = Server(configuration: configuration)
-    server.host(Scope(name: "Canvas", root: Tray()))
+    server.host(Scope(name: "Canvas", root: Canvas()))
     return server
   }
 
@@ -71,7 +71,7 @@ struct UnansweredQuestionTests {
     let client = Client(transport: try #require(server?.makeTransport()))
     let fetching = Task {
       try await client.connect()
-      try await client.fetch(Scope(name: "Canvas", root: Tray()))
+      try await client.fetch(Scope(name: "Canvas", root: Canvas()))
     }
     try await wait { !app.waiting.isEmpty }
     server = nil
@@ -115,7 +115,7 @@ struct UnansweredQuestionTests {
     }
     let client = Client(transport: server.makeTransport())
     try await client.connect()
-    let fetching = Task { try await client.fetch(Scope(name: "Canvas", root: Tray())) }
+    let fetching = Task { try await client.fetch(Scope(name: "Canvas", root: Canvas())) }
     try await wait { isAsked }
     if stops {
       await server.stop()
@@ -138,7 +138,7 @@ struct UnansweredQuestionTests {
     }
     let client = Client(transport: server.makeTransport())
     try await client.connect()
-    let scope = Scope(name: "Canvas", root: Tray())
+    let scope = Scope(name: "Canvas", root: Canvas())
     let fetching = Task { try await client.fetch(scope) }
     try await wait { app.cancelled > 0 }
     client.close()
@@ -155,7 +155,7 @@ struct UnansweredQuestionTests {
     defer { app.release() }
     server.access = app.rights
     let client = Client(transport: server.makeTransport())
-    let scope = Scope(name: "Canvas", root: Tray())
+    let scope = Scope(name: "Canvas", root: Canvas())
     try await client.connect()
     try await client.fetch(scope)
     app.answers = false
@@ -180,7 +180,7 @@ struct UnansweredQuestionTests {
     let clients = (0..<3).map { _ in Client(transport: server.makeTransport()) }
     for client in clients {
       try await client.connect()
-      try await client.fetch(Scope(name: "Canvas", root: Tray()))
+      try await client.fetch(Scope(name: "Canvas", root: Canvas()))
     }
     app.answers = false
     let updating = Task { await server.updateAccess() }

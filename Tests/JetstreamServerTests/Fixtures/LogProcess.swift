@@ -1,1 +1,0 @@
-../../Fixtures/LogProcess.swift

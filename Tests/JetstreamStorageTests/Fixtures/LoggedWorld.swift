@@ -1,0 +1,1 @@
+../../JetstreamSyncTests/Fixtures/LoggedWorld.swift

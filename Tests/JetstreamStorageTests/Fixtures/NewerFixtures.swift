@@ -1,0 +1,1 @@
+../../JetstreamServerTests/Fixtures/NewerFixtures.swift

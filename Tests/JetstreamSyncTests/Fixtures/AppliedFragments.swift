@@ -1,0 +1,1 @@
+../../Fixtures/AppliedFragments.swift

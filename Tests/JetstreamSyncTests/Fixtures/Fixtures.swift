@@ -1,0 +1,1 @@
+../../JetstreamServerTests/Fixtures/Fixtures.swift

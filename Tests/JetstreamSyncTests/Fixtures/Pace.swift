@@ -1,0 +1,1 @@
+../../JetstreamTests/Model/Pace.swift
