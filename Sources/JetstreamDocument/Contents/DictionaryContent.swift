@@ -6,8 +6,41 @@ import Foundation
 /// entries do not depend on each other: two edits meet only where both assign the same key.
 package struct DictionaryContent: Sendable, Hashable {
   private var models: [String: UUID]
-  /// The number of keys of each model; nil while there are fewer than `indexedCount` entries, which are searched.
-  private var keyCounts: [UUID: Int]?
+  /// The keys of each model; nil while there are fewer than `indexedCount` entries, which are searched.
+  private var keys: [UUID: Keys]?
+
+  /// The keys of a model. Most models have one.
+  private enum Keys {
+    case one(String)
+    case many(Set<String>)
+
+    var all: [String] {
+      switch self {
+      case .one(let key): [key]
+      case .many(let keys): Array(keys)
+      }
+    }
+
+    mutating func insert(_ key: String) {
+      switch self {
+      case .one(let first): self = .many([first, key])
+      case .many(var keys):
+        // The set is copied if it is still in here.
+        self = .one(key)
+        keys.insert(key)
+        self = .many(keys)
+      }
+    }
+
+    /// Removes a key. Returns false if it is the last one.
+    mutating func remove(_ key: String) -> Bool {
+      guard case .many(var keys) = self else { return false }
+      self = .one(key)
+      keys.remove(key)
+      self = keys.count > 1 ? .many(keys) : .one(keys.first!)
+      return true
+    }
+  }
 
   /// From this number of entries on, a model is looked up by its hash.
   private static let indexedCount = 16
@@ -42,28 +75,22 @@ package struct DictionaryContent: Sendable, Hashable {
         if let newValue { models.updateValue(newValue, forKey: key) } else {
           models.removeValue(forKey: key)
         }
-      if (keyCounts != nil) != (models.count >= Self.indexedCount) { return index() }
-      guard keyCounts != nil, old != newValue else { return }
-      if let old { count(old, -1) }
-      if let newValue { count(newValue, 1) }
+      if (keys != nil) != (models.count >= Self.indexedCount) { return index() }
+      guard keys != nil, old != newValue else { return }
+      if let old, keys?[old]?.remove(key) == false { keys?[old] = nil }
+      if let newValue { note(key, of: newValue) }
     }
   }
 
   private mutating func index() {
-    keyCounts = nil
+    keys = nil
     guard models.count >= Self.indexedCount else { return }
-    var counts: [UUID: Int] = [:]
-    counts.reserveCapacity(models.capacity)
-    for model in models.values { counts[model, default: 0] += 1 }
-    keyCounts = counts
+    keys = Dictionary(minimumCapacity: models.count)
+    for (key, model) in models { note(key, of: model) }
   }
 
-  private mutating func count(_ model: UUID, _ step: Int) {
-    if step < 0, keyCounts?[model] == -step {
-      keyCounts?[model] = nil
-    } else {
-      keyCounts?[model, default: 0] += step
-    }
+  private mutating func note(_ key: String, of model: UUID) {
+    if keys?[model]?.insert(key) == nil { keys?[model] = .one(key) }
   }
 
   /// Makes room for a number of entries more. A dictionary that would grow no more than once for them is left as it is:
@@ -86,12 +113,15 @@ package struct DictionaryContent: Sendable, Hashable {
 
   /// Returns true if a model has a key.
   package func holds(_ uuid: UUID) -> Bool {
-    keyCounts.map { $0[uuid] != nil } ?? models.values.contains(uuid)
+    keys.map { $0[uuid] != nil } ?? models.values.contains(uuid)
   }
 
-  /// Returns the keys of a model, in the order of their bytes. Cost: O(n).
+  /// Returns the keys of a model, in the order of their bytes. Cost: O(k log k) for k keys.
   package func keys(of uuid: UUID) -> [String] {
-    models.lazy.filter { $0.value == uuid }.map(\.key).sortedByBytes()
+    guard let keys else {
+      return models.lazy.filter { $0.value == uuid }.map(\.key).sortedByBytes()
+    }
+    return keys[uuid]?.all.sortedByBytes() ?? []
   }
 
   package static func == (a: DictionaryContent, b: DictionaryContent) -> Bool {

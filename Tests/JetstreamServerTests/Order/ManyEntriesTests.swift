@@ -133,6 +133,28 @@ struct ManyEntriesTests {
     #expect(found < mostLinearGrowth)
   }
 
+  @Test("The entries that hold a model are found without a look at the others")
+  func holders() throws {
+    let found = try growth(from: 250) { count in
+      let tests = try ManyEntriesTests()
+      let people = (0..<count).map { _ in UUID() }
+      let entries = people.enumerated().map { ("members/\($0.offset)", tests.text($0.element)) }
+      tests.submit(
+        people.map { SyncFragment(.add, uuid: $0, className: "Person", properties: [:]) }
+          + [tests.change(JSONObject(entries))])
+      let content = tests.host.content
+      let models = people.compactMap { content.model($0) }
+      return {
+        #expect(models.count == count)
+        for (at, model) in models.enumerated() {
+          let holder = PropertyKey(uuid: tests.root, name: "members/\(at)")
+          #expect(content.holders(of: model) == [holder])
+        }
+      }
+    }
+    #expect(found < mostLinearGrowth)
+  }
+
   @Test("A fragment with many of them counts as several, and one with a few as one")
   func size() {
     func isLarge(_ entryCount: Int, fragments: Int = 1) -> Bool {
