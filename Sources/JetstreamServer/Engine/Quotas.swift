@@ -22,9 +22,10 @@ struct Quotas {
   private var sessionsByAddress = Tally()
   /// The tokens of the sessions of each principal.
   private var tokens: [String: Set<String>] = [:]
-  /// The last connections on which clients have shown the tokens of sessions, by token; see
-  /// ``ServerEngine/claimants(of:)``.
-  var claims: [String: [Int]] = [:]
+  /// The connections without a session whose clients have shown the token of one, by that token.
+  private var claims: [String: Set<Int>] = [:]
+  /// The token of each of them.
+  private var claimed: [Int: String] = [:]
 
   // MARK: Connections without a session
 
@@ -44,10 +45,24 @@ struct Quotas {
     if let address { handshakesByAddress.add(address) }
   }
 
-  /// Frees the place of a connection that has got a session, or has ended. Does nothing if it has none.
+  /// Frees the place of a connection that has got a session, or has ended, and forgets what it claims. Does nothing if it
+  /// has neither.
   mutating func endHandshake(_ id: Int) {
+    if let token = claimed.removeValue(forKey: id) {
+      claims[token]?.remove(id)
+      if claims[token]?.isEmpty == true { claims[token] = nil }
+    }
     guard let address = handshakes.removeValue(forKey: id) else { return }
     if let address { handshakesByAddress.remove(address) }
+  }
+
+  /// The connections that wait with the token of a session.
+  func claimants(of token: String) -> Set<Int> { claims[token] ?? [] }
+
+  /// Notes that a connection waits with the token of a session, until ``endHandshake(_:)``.
+  mutating func beginClaim(of token: String, by id: Int) {
+    claims[token, default: []].insert(id)
+    claimed[id] = token
   }
 
   // MARK: Sessions

@@ -58,7 +58,9 @@ extension ServerEngine {
   ) {
     // A flood of connections without a session must not keep those out that have one: the only connection that claims
     // it needs no place among them.
-    guard claimants(of: session.info.token).isEmpty || beginHandshake(id, request) else { return }
+    guard quotas.claimants(of: session.info.token).isEmpty || beginHandshake(id, request) else {
+      return
+    }
     var info = SessionInfo(
       token: session.info.token, connectionParams: params, params: session.info.params,
       version: session.info.version, client: session.info.client,
@@ -68,7 +70,7 @@ extension ServerEngine {
       info: info, version: session.version, deadline: now + configuration.handshakeTimeout)
     applicant.resumes = true
     connections[id] = .authenticating(applicant)
-    noteClaim(of: info.token, by: id)
+    quotas.beginClaim(of: info.token, by: id)
     switch hooks.authenticate(info, id) {
     case .accepted(let principal): admit(id, as: principal)
     case .denied(let error): deny(id, error)

@@ -137,7 +137,7 @@ extension ServerEngine {
     let error = reached(.sessionsPerPrincipal)
     // A client that is about to resume its session is not absent.
     let absent = tokens.compactMap { sessions[$0] }.filter { session in
-      session.link.connection == nil && claimants(of: session.info.token).isEmpty
+      session.link.connection == nil && quotas.claimants(of: session.info.token).isEmpty
     }
     guard let last = absent.min(by: { ($0.expiresAt, $0.number) < ($1.expiresAt, $1.number) })
     else { return error }

@@ -50,7 +50,6 @@ extension ServerEngine {
     // The app may have ended it when it was told of the end of another one.
     if session.link.hasEnded { return }
     if sessions.removeValue(forKey: session.info.token) != nil { quotas.end(session.info) }
-    quotas.claims[session.info.token] = nil
     for subscription in session.subscriptions.inOrder { session.leave(subscription) }
     session.subscriptions.closeAllFetches()
     if let id = session.link.end() {

@@ -58,14 +58,15 @@ struct SessionClaimTests {
     #expect(second.close?.code == 1000 && third.close == nil)
   }
 
-  @Test("Of many connections with a token four wait, and the most from one address make room")
-  func manyClaims() {
+  @Test(
+    "Strangers who claim a session do not have its owner's connection closed, wherever they are",
+    arguments: [false, true])
+  func manyClaims(shareAddress: Bool) {
     let (_, claim) = owner()
     let own = claim("192.0.2.1")
-    let strangers = (0..<9).map { _ in claim("192.0.2.2") }
+    let strangers = (0..<9).map { claim(shareAddress ? "192.0.2.1" : "198.51.\($0).1") }
     for peer in strangers + [own] { peer.take() }
-    #expect(strangers.map { $0.close?.code } == Array(repeating: 1000, count: 6) + [nil, nil, nil])
-    #expect(own.close == nil)
+    #expect(own.close == nil && strangers.allSatisfy { $0.close == nil })
     answer(own, .success(Principal("u-1")))
     #expect(own.close == nil && !world.server.isWaiting(own.link.id))
     for peer in strangers { answer(peer, .failure(.notYou("no"))) }
@@ -98,14 +99,25 @@ struct SessionClaimTests {
     #expect(others.allSatisfy { $0.close == nil } && world.limitHits == [.handshakes: 1])
   }
 
-  @Test("A connection that is closed for another one with the same token frees its place")
-  func replacedClaims() {
+  @Test("Claims of one session count for their address, and leave the others their places")
+  func claimsOfAddress() {
     var configuration = ServerEngine.Configuration()
-    configuration.limits.handshakes = 5
+    configuration.limits.handshakesPerAddress = 3
     let world = InMemoryWorld(configuration: configuration)
-    let (_, claim) = SessionClaimTests(world).owner()
-    let many = (0..<20).map { _ in claim(nil) }
-    #expect(many.suffix(4).allSatisfy { world.server.isWaiting($0.link.id) })
-    #expect(world.server.connectionCount == 5 && world.limitHits == [:])
+    let tests = SessionClaimTests(world)
+    let (_, claim) = tests.owner()
+    let strangers = (0..<5).map { _ in claim("192.0.2.2") }
+    let own = claim("192.0.2.1")
+    for peer in strangers + [own] { peer.take() }
+    // The first of all needs no place.
+    #expect(
+      strangers.map { $0.closeError?.type } == [nil, nil, nil, nil]
+        + ["too-many-handshakes-of-address"])
+    #expect(own.close == nil && world.limitHits == [.handshakesPerAddress: 1])
+    tests.answer(own, .success(Principal("u-1")))
+    // They have waited for longer than the one that got it.
+    for peer in strangers { peer.take() }
+    #expect(own.close == nil && strangers.allSatisfy { $0.close != nil })
+    #expect(world.server.connectionCount == 1)
   }
 }
