@@ -19,7 +19,7 @@ extension ClientEngine {
       }
     case .inScope(let scopeIndex, _):
       if let replica = replica(scopeIndex) { missed(error, by: replica) }
-    case .notAnObject, .missing, .invalid, .invalidElement, .inChangeSet:
+    case .notAnObject, .missing, .invalid, .invalidElement, .inChangeSet, .inCall:
       // The message may have concerned any scope.
       for replica in replicas(in: channel) where replica.session.scopeIndex != nil {
         missed(error, by: replica)
@@ -87,7 +87,7 @@ extension MessageError {
   /// True unless the message is known not to be a change set. Messages of unknown types are none.
   fileprivate var mayBeChangeSet: Bool {
     switch self {
-    case .notAnObject, .inScope, .inChangeSet: true
+    case .notAnObject, .inScope, .inChangeSet, .inCall: true
     case .unknownType, .inReply: false
     case .missing(let type, _, _), .invalid(let type, _, _, _),
       .invalidElement(let type, _, _, _, _):

@@ -191,14 +191,18 @@ extension ServerEngine {
       if let set = error.changeSet, session.subscriptions[set.scopeIndex]?.client != nil {
         session.traffic.load.changeSets += 1
         let sync = ScopeSync(
-          unreadable: problem, index: index, scopeIndex: set.scopeIndex, number: set.number)
+          unreadable: problem, index: index, scopeIndex: set.scopeIndex, number: set.number,
+          isCall: error.isCall)
         return handle(sync, from: session)
       }
-      let reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
-      if session.version > 1 { return post(session, .scopeSyncReply(reply)) }
+      var reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
+      if session.version > 1 {
+        if error.isCall { reply.outcome = .failure(problem, thrown: nil) }
+        return post(session, .scopeSyncReply(reply))
+      }
       // Clients of version 1 take an answer as proof that everything sent before it was answered, too. The scope of
       // this change set cannot be read, so wait for all of them.
-      whenStored(session.subscriptions.inOrder[...], for: session) {
+      whenStored(session.subscriptions.inOrder[...], for: session) { [reply] in
         session.queue(.scopeSyncReply(reply))
       }
     case "ScopeFetch":
@@ -243,8 +247,18 @@ extension MessageError {
     case .missing(let message, _, _), .invalid(let message, _, _, _),
       .invalidElement(let message, _, _, _, _):
       message
-    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error):
+    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error),
+      .inCall(let error):
       error.messageType
+    }
+  }
+
+  /// True if the message calls a procedure with arguments.
+  fileprivate var isCall: Bool {
+    switch self {
+    case .notAnObject, .unknownType, .missing, .invalid, .invalidElement: false
+    case .inCall: true
+    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error): error.isCall
     }
   }
 

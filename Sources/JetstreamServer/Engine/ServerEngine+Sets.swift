@@ -123,7 +123,7 @@ extension ServerEngine {
     }
     let result = host.order.records.step {
       let result =
-        error.map { host.order.reject(sync.fragments, unjudged: $0, submitter) }
+        error.map { reject(sync, because: $0, submitter, in: host) }
         ?? apply(sync, as: text, by: &submitter, to: host, judged: draft.take())
       keep(result, of: author, in: host)
       return result
@@ -133,6 +133,16 @@ extension ServerEngine {
     tell(result, of: session, in: host)
     reply(to: sync, of: session, on: subscription, result)
     tellApp(result, in: host)
+  }
+
+  /// Rejects a change set that is not looked at: it is too large, say, or could not be read.
+  private func reject(
+    _ sync: ScopeSync, because error: WireError, _ submitter: ScopeOrder.Submitter,
+    in host: ScopeHost
+  ) -> ScopeOrder.Result {
+    let result = host.order.reject(sync.fragments, unjudged: error, submitter)
+    if sync.arguments != nil { result.outcome = .failure(error, thrown: nil) }
+    return result
   }
 
   /// Keeps the decision on a change set.
@@ -273,13 +283,14 @@ extension ServerEngine {
 
 extension ScopeSync {
   /// Makes a change set that cannot be read. It is rejected in its turn, and its client is told the problem once.
-  init(unreadable problem: WireError, index: Int, scopeIndex: Int, number: Int) {
+  init(unreadable problem: WireError, index: Int, scopeIndex: Int, number: Int, isCall: Bool) {
     let fragment = SyncFragment(
       .change, uuid: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), className: "",
       properties: [:])
     self.init(
       index: index, scopeIndex: scopeIndex, fragments: [fragment], text: nil, number: number,
       problem: problem)
+    if isCall { arguments = .null }
   }
 
   /// True if a client that numbers its change sets calls a procedure.

@@ -87,6 +87,33 @@ struct UnreadableChangeSetTests {
     #expect(records.map(\.decision?.number) == [1] && records.first?.decision?.checksum == 0)
   }
 
+  /// Sends a call with a fragment that is none. Returns the index of the message.
+  private func sendUnreadableCall(_ peer: RawPeer, number: Int? = nil) -> Int {
+    let index = peer.stamp(.scopeLeave(ScopeLeave(scopeIndex: 0))).index
+    let numbered = number.map { #","number":\#($0)"# } ?? ""
+    peer.send(
+      #"{"type":"ScopeSync","index":\#(index),"scopeIndex":\#(peer.scopeIndex),"#
+        + #""fragments":[7],"atomic":true,"procedure":"\#(Like.name)","arguments":{}\#(numbered)}"#)
+    return index
+  }
+
+  @Test("A call that cannot be read fails: its reply has an outcome", arguments: [nil, 1])
+  func call(number: Int?) {
+    world.procedures[Like.name] = ServedProcedure(takesArguments: true) { _ in
+      Issue.record("It was not read.")
+    }
+    let peer = number == nil ? RawPeer.joined(world, protocol: 2) : peer(world)
+    let index = sendUnreadableCall(peer, number: number)
+    #expect(isUnreadable(index, by: peer))
+    #expect(peer.reply(to: index)?.outcome?.error?.type == "invalid-message")
+    guard let number else { return }
+    // It stays so in later sessions.
+    let later = self.peer(world)
+    #expect(decisions(toldTo: later).map(\.outcome?.error?.type) == ["invalid-message"])
+    let again = sendUnreadableCall(later, number: number)
+    #expect(later.reply(to: again)?.outcome?.error?.type == "invalid-message")
+  }
+
   @Test("One waits for the call in front of it")
   func behindCall() throws {
     var requests: [ProcedureRequest] = []

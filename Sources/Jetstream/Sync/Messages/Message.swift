@@ -63,7 +63,15 @@ package enum Message: Sendable, Hashable {
   }
 
   private static func sync(_ fields: MessageFields) throws(MessageError) -> ScopeSync {
-    try fields.read(ScopeSync.init, naming: "number", MessageError.inChangeSet)
+    try fields.read(Self.set, naming: "number", MessageError.inChangeSet)
+  }
+
+  private static func set(_ fields: MessageFields) throws(MessageError) -> ScopeSync {
+    do throws(MessageError) {
+      return try ScopeSync(fields)
+    } catch {
+      throw fields.has("arguments") ? .inCall(error) : error
+    }
   }
 
   private var body: any MessageBody {

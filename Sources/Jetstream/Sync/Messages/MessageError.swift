@@ -20,6 +20,8 @@ package enum MessageError: Error, Sendable, Hashable {
   indirect case inScope(Int, MessageError)
   /// The message is the sender's change set with this number, but the rest of it is invalid.
   indirect case inChangeSet(number: Int, MessageError)
+  /// The message calls a procedure, but the rest of it is invalid.
+  indirect case inCall(MessageError)
 }
 
 extension MessageError {
@@ -30,7 +32,9 @@ extension MessageError {
     case .unknownType(_, let index), .missing(_, let index, _), .invalid(_, let index, _, _),
       .invalidElement(_, let index, _, _, _):
       index
-    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error): error.index
+    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error),
+      .inCall(let error):
+      error.index
     }
   }
 }
@@ -47,7 +51,8 @@ extension MessageError: CustomStringConvertible {
       "\(Self.name(message, index)): \(field) \(problem)"
     case .invalidElement(let message, let index, let field, let position, let error):
       "\(Self.name(message, index)): \(field)[\(position)]: \(error)"
-    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error):
+    case .inReply(_, let error), .inScope(_, let error), .inChangeSet(_, let error),
+      .inCall(let error):
       error.description
     }
   }
