@@ -22,7 +22,9 @@ struct ScopeOffers {
   private var pruneAt = 64
 
   /// Opens scopes that clients fetch and that the app does not host; nil unless the app has set one.
-  var opener: ScopeOpener?
+  private(set) var opener: ScopeOpener?
+  /// The opener that the app has set while the server closes the scopes of ``opener``, which takes its place then.
+  private var nextOpener: ScopeOpener?
   private var lastShard = 0
   /// The names under which scopes with histories are being hosted, and have no place yet.
   private var beginnings: [String: Beginning] = [:]
@@ -107,6 +109,27 @@ struct ScopeOffers {
   /// Returns true if content had a history that is not written any more.
   func isClosed(_ content: any Hostable) -> Bool {
     closed[ObjectIdentifier(content)]?.content != nil
+  }
+
+  /// Sets the opener, or the next one while the server closes what it has opened. Traps if the app has set one already.
+  mutating func use(_ opener: ScopeOpener) {
+    guard let current = self.opener else { return self.opener = opener }
+    precondition(
+      current.isStopped && nextOpener == nil, "The server opens scopes in a directory already.")
+    nextOpener = opener
+  }
+
+  /// Has the opener give up: the server stops. Returns it, for ``closed(_:)``.
+  mutating func stopOpener() -> ScopeOpener? {
+    opener?.giveUp()
+    nextOpener = nil
+    return opener
+  }
+
+  /// Notes that an opener has closed all its scopes: the one that the app has set meanwhile takes its place.
+  mutating func closed(_ opener: ScopeOpener) {
+    guard self.opener === opener else { return }
+    (self.opener, nextOpener) = (nextOpener, nil)
   }
 
   /// Returns true if the scope of a name is opened when it is fetched.

@@ -22,7 +22,8 @@ final class ScopeOpener {
   private var work: [String: Work] = [:]
   /// The errors with which closing scopes was given up. There are none before the server stops.
   private var failures: [String: StorageError] = [:]
-  private var isStopped = false
+  /// True once ``giveUp()`` was called.
+  private(set) var isStopped = false
   /// The questions to the app for scopes, by name.
   private var questions: [String: AppQuestion<ScopeSource>] = [:]
   private lazy var home = HomeReference(self, on: runner.actor)
@@ -80,7 +81,7 @@ final class ScopeOpener {
     guard let task = work[name]?.task else { return }
     giveUpLate(task, of: name)
     await task.value
-    if let failure = failures[name] { throw failure.cause }
+    try throwFailure(of: name)
   }
 
   /// Gives up the question of an opening after the time that one may take, and after that again: the app may be asked later.
@@ -101,6 +102,11 @@ final class ScopeOpener {
     for (name, content) in open {
       failures[name] = await close(runner.takeHistory(of: content), of: name)
     }
+  }
+
+  /// Throws the error with which closing a scope was given up, if it was.
+  func throwFailure(of name: String) throws {
+    if let failure = failures[name] { throw failure.cause }
   }
 
   /// The names of the scopes whose histories could not be closed when the server stopped.

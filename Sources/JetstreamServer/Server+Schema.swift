@@ -90,7 +90,10 @@ extension Server {
     while offers.isBeginning(name) {
       await withCheckedContinuation { offers.whenHosted(name, $0) }
     }
-    guard let offer = offers[name] else { return try await close(name, telling: error) }
+    guard let offer = offers[name] else {
+      try await finishStopping(name)
+      return try await close(name, telling: error)
+    }
     offers[name] = nil
     switch offer {
     case .here(let content, _): try await runner.remove(content, telling: error)

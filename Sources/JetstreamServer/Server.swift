@@ -185,13 +185,14 @@ public final class Server {
   ///   - error: the error for the clients. Its `WireError.denial` decides whether they ask again later or stop.
   /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same. A scope that was
   ///   opened on demand is closed first: while that fails, ``onDiagnostic`` reports it, and it is tried again every second.
-  ///   The error is thrown only if the server stops before that has succeeded.
+  ///   The error is thrown only if the server stops before that has succeeded. While the server stops, this waits for
+  ///   ``stop()``.
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    if case .here(let content, _)? = offers[scope.name], content === scope {
-      offers[scope.name] = nil
-    }
+    let isOffered =
+      if case .here(let content, _)? = offers[scope.name] { content === scope } else { false }
+    if isOffered { offers[scope.name] = nil } else { try await finishStopping(scope.name) }
     if let open = runner.engine.openScope(named: scope.name), open === scope {
       return try await close(scope.name, telling: error)
     }
@@ -330,8 +331,7 @@ public final class Server {
     for scope in runner.storedScopes { offers.close(scope) }
     runner.stop()
     shards.stop()
-    let opener = offers.opener
-    opener?.giveUp()
+    let opener = offers.stopOpener()
     let task = home.task { server in
       await earlier?.value
       await server.close(open)
@@ -343,12 +343,24 @@ public final class Server {
 
   /// Closes everything of a server whose sessions have ended.
   private func close(_ open: [(name: String, content: ObjectIdentifier)]) async {
-    await offers.opener?.close(open)
-    offers.opener = nil
+    // The app may have set another one since an earlier call has closed everything.
+    if let opener = offers.opener, opener.isStopped {
+      await opener.close(open)
+      offers.closed(opener)
+    }
     await shards.catchUp()
     let listener = listener
     self.listener = nil
     await listener?.stop()
+  }
+
+  /// Returns once a ``stop()`` that is under way has closed the scopes that were opened on demand.
+  ///
+  /// - Throws: the error with which closing the scope of a name was given up.
+  func finishStopping(_ name: String) async throws {
+    guard let opener = offers.opener, opener.isStopped else { return }
+    await ending?.value
+    try opener.throwFailure(of: name)
   }
 
   // MARK: Between engine and sockets
@@ -407,8 +419,7 @@ public final class Server {
 
   /// Opens the scopes that clients fetch and that the app does not host.
   func use(_ opener: ScopeOpener) {
-    precondition(offers.opener == nil, "The server opens scopes in a directory already.")
-    offers.opener = opener
+    offers.use(opener)
   }
 
   /// Closes a scope that is open on demand, or is being opened, and returns when that is done.

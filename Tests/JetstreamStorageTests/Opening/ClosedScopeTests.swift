@@ -279,4 +279,52 @@ final class ClosedScopeTests {
     // Nothing was opened for it.
     _ = try await storage.lease("A")
   }
+
+  // MARK: While the server stops
+
+  @Test("Scopes are opened in another storage once a server that stops has closed its own")
+  func openedElsewhere() async throws {
+    var asked: [CheckedContinuation<Void, Never>] = []
+    let server = makeServer { _ in
+      await withCheckedContinuation { asked.append($0) }
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
+    try await wait { asked.count == 1 }
+    var isStopping = false
+    let stopping = Task {
+      isStopping = true
+      await server.stop()
+    }
+    try await wait { isStopping }
+    let other = MemoryStorage()
+    server.openScopes(kept: other) { _ in .schema(ScopeSchema(of: Canvas.self)) }
+    for next in asked { next.resume() }
+    await stopping.value
+    client.close()
+    _ = await fetching.result
+    let later = try await fetch("A", from: server).client
+    #expect(server.openScopeCount == 1)
+    later.close()
+    await server.stop()
+    #expect(try await storage.find("A").isNew)
+    #expect(try await !other.find("A").isNew)
+  }
+
+  @Test(
+    "Removing a scope of a server that stops throws the error with which closing it was given up",
+    arguments: [true, false])
+  func removedWhileStopping(byName: Bool) async throws {
+    let (server, client, scope) = try await openUnwritableModels()
+    let stopping = Task { await server.stopScopes() }
+    let removing = Task {
+      if byName { try await server.remove("A") } else { try await server.remove(scope) }
+    }
+    let error = StorageError.unavailable("the request was lost")
+    await #expect(throws: error) { try await removing.value }
+    #expect(await stopping.value == ["A"])
+    client.close()
+  }
 }
