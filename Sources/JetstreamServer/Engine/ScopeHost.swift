@@ -13,7 +13,10 @@ final class ScopeHost: ScopeOrderObserver {
   /// The full states that sessions are sent, and of which the log has snapshots.
   var states = ScopeStates()
   /// The change sets that have begun and are not decided.
-  @exclusivity(unchecked) var undecided = UndecidedSets()
+  @exclusivity(unchecked) var undecided = UndecidedSets() {
+    didSet { undecidedHosts.note(self, isUndecided: !undecided.isEmpty) }
+  }
+  private let undecidedHosts: UndecidedHosts
   // No access to those that are marked is open while other code runs: each is read or written in a single step.
   /// The order of the same scope as rows, in simulations.
   @exclusivity(unchecked) var twin: OrderTwin?
@@ -24,9 +27,12 @@ final class ScopeHost: ScopeOrderObserver {
 
   /// Hosts a scope.
   ///
-  /// - Parameter number: the number by which sessions of version 2 name it.
-  init(_ order: ScopeOrder, number: Int) {
+  /// - Parameters:
+  ///   - number: the number by which sessions of version 2 name it.
+  ///   - undecidedHosts: lists it as long as it has change sets that are not decided.
+  init(_ order: ScopeOrder, number: Int, _ undecidedHosts: UndecidedHosts) {
     self.order = order
+    self.undecidedHosts = undecidedHosts
     audience = ScopeAudience(scopeIndex: number)
     order.observer = self
   }

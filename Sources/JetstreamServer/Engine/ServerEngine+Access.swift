@@ -99,7 +99,7 @@ extension ServerEngine {
       session.subscriptions.access.knownNames.map { (session: session.info, name: $0) }
     }
     // Sessions that have left a scope, or have ended, may have left change sets that are not decided.
-    let left = hosts.values.flatMap { host in
+    let left = work.undecidedHosts.all.flatMap { host in
       host.undecided.left { principal == nil || $0.principal?.id == principal }
     }
     var known = Set(all.map { [$0.session.token, $0.name] })
@@ -116,7 +116,7 @@ extension ServerEngine {
   private func changeAccess(
     _ token: String, left name: String, _ answer: Result<ScopeAccess, WireError>
   ) {
-    for host in hosts.values {
+    for host in work.undecidedHosts.all {
       for set in host.undecided.left(by: { $0.token == token }) where set.scopeName == name {
         switch answer {
         case .failure: drop(set, in: host)

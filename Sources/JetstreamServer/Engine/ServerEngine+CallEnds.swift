@@ -45,7 +45,7 @@ extension ServerEngine {
 
   /// Fails the calls that take too long.
   func advanceCalls() {
-    for host in hosts.values where !host.undecided.isEmpty {
+    for host in work.undecidedHosts.all {
       // The end of one call runs code of the app, which may end another one.
       for call in host.undecided.lateCalls(at: now) where call.isOpen {
         report("it has taken too long", about: call.request)

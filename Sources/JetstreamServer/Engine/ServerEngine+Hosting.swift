@@ -135,7 +135,8 @@ extension ServerEngine {
       order.measureWholeState()
     }
     let host = ScopeHost(
-      order, number: next.scope * configuration.channel.count + configuration.channel.number)
+      order, number: next.scope * configuration.channel.count + configuration.channel.number,
+      work.undecidedHosts)
     hosts[ObjectIdentifier(scope)] = host
     host.audience.rates = ScopeRates(configuration.limits)
     host.order.date = hooks.date

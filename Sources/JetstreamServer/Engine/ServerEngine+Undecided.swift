@@ -135,7 +135,7 @@ extension ServerEngine {
 
   /// Takes out, undecided, what sessions have sent to scopes that they have left since, or before they have ended.
   func dropLeft(by isOrigin: (SessionInfo) -> Bool) {
-    for host in hosts.values {
+    for host in work.undecidedHosts.all {
       for set in host.undecided.left(by: isOrigin) { drop(set, in: host) }
     }
   }

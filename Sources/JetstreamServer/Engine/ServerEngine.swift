@@ -40,6 +40,8 @@ package final class ServerEngine {
     var encoding: [Int: ScopeHost] = [:]
     /// The large change sets that are being judged.
     var judgements = JudgementQueue()
+    /// The scopes with change sets that have begun and are not decided.
+    let undecidedHosts = UndecidedHosts()
     /// The memory pressure of the process.
     var memory = MemoryPressure()
     /// The subscriptions that are sent at the end of this turn what their fetches have asked for, once each.

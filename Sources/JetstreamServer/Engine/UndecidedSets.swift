@@ -70,6 +70,18 @@ struct UndecidedSets {
   }
 }
 
+/// The hosts of an engine with change sets that have begun and are not decided: mostly a few of all that it has.
+final class UndecidedHosts {
+  private var hosts: [ObjectIdentifier: ScopeHost] = [:]
+
+  var all: [ScopeHost] { Array(hosts.values) }
+
+  func note(_ host: ScopeHost, isUndecided: Bool) {
+    if hosts.isEmpty, !isUndecided { return }
+    hosts[ObjectIdentifier(host)] = isUndecided ? host : nil
+  }
+}
+
 /// The change sets that wait for another one of their client to be decided, each with the session as it was when it sent it.
 struct SetQueue {
   /// A change set, with its session as it was when it sent it.

@@ -5,7 +5,7 @@ import Testing
 @testable import JetstreamServer
 
 /// A call goes on when its session has ended, and with it the rights of its principal.
-@Suite("Rights to what is not decided when its session has ended")
+@Suite("Rights to what is not decided when its session has ended", .paced)
 struct LeftRightsTests {
   private let world: InMemoryWorld
   private final class Open {
@@ -253,5 +253,25 @@ struct LeftRightsTests {
     while world.judge() {}
     #expect(world.canvas.name == "last" && world.server.positions.first?.sequence == 3_001)
     #expect(peer.close == nil)
+  }
+
+  @Test("A change of rights asks no scope in which nothing is left to be decided")
+  func manyScopes() throws {
+    let found = try growth(from: 250) { count in
+      let tests = LeftRightsTests()
+      let token = try #require(tests.peer().token)
+      let server = try #require(tests.world.server)
+      let now = tests.world.now
+      let scopes = (0..<count).map { Scope(name: "\($0)", root: Canvas(), ticker: .manual()) }
+      for scope in scopes { server.host(scope) }
+      return {
+        for _ in 0..<count {
+          #expect(server.knownAccess(of: "u-1").count == 1)
+          server.changeAccess(token, "Canvas", .success(.readWrite), now: now)
+        }
+        withExtendedLifetime(scopes) {}
+      }
+    }
+    #expect(found < mostLinearGrowth)
   }
 }
