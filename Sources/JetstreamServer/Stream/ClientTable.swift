@@ -59,12 +59,6 @@ struct ClientTable {
     change(&byID[client])
   }
 
-  /// Returns true if one more change set of a client may be decided: if the decisions that it does not know have fewer bytes
-  /// than `most`.
-  func hasRoom(for client: UUID, below most: Int) -> Bool {
-    byID[client].map { $0.bytes < most } ?? true
-  }
-
   /// Records the decision on a client's change set.
   ///
   /// - Parameters:

@@ -119,14 +119,19 @@ struct UnknownDecisionTests {
     let read = try #require(try ScopeHistory(stored))
     #expect(read.clients[client]?.bytes == history.clients[client]?.bytes)
     var table = ClientTable(read)
+    // The next change set of the client, which says which decisions it knows.
+    func hasRoom(knowing known: Int, below most: Int) -> Bool {
+      let (verdict, hasRoom) = table.receive(
+        from: client, 5, checksum: 1, knowing: known, below: most)
+      if case .new = verdict {} else { Issue.record("\(verdict)") }
+      return hasRoom
+    }
     let all = table[client].bytes
-    #expect(all > 0 && !table.hasRoom(for: client, below: all))
-    table.forgetDecisions(of: client, upTo: 2)
+    #expect(all > 0 && !hasRoom(knowing: 0, below: all))
+    #expect(hasRoom(knowing: 2, below: all))
     let last = table[client].bytes
-    #expect(last < all && table.hasRoom(for: client, below: all))
-    #expect(!table.hasRoom(for: client, below: last))
-    table.forgetDecisions(of: client, upTo: 4)
-    #expect(table[client].bytes == 0 && table.hasRoom(for: client, below: 1))
+    #expect(last < all && !hasRoom(knowing: 2, below: last))
+    #expect(hasRoom(knowing: 4, below: 1) && table[client].bytes == 0)
   }
 
   @Test(
