@@ -27,6 +27,12 @@ extension ModelObject {
     }
   }
 
+  /// Calls `body` with the model, and with every UUID in its values as other replicas know them.
+  package final func forEachName(_ body: (UUID) -> Void) {
+    body(uuid)
+    for (_, value) in ensureRecord().known().properties { value.forEachUUID(body) }
+  }
+
   /// Returns the models that a collection or a dictionary holds; of any other property, none.
   package final func models(in property: ModelSchema.Property) -> [UUID] {
     switch property.kind {

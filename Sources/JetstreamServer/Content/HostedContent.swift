@@ -42,6 +42,8 @@ package protocol ContentHost: AnyObject {
 
 /// The circumstances in which a model leaves a hosted scope.
 package struct Leaving {
+  /// Calls `body` with each model that has left and may come back.
+  func forEachDeparted(_ body: (any HostedModel) -> Void)
   /// True if a client's change set takes it out, false for a change of the app.
   var byClient = false
   /// True if the app takes back what it has added, in a change that clients were never told of.

@@ -195,3 +195,8 @@ extension ModelContent: MembershipObserver {
 
   package func modelShared(_ model: ModelObject) { modelEntered(model) }
 }
+
+  /// A session that does not know yet that a model has left may put it elsewhere, with what it names.
+  package func forEachReturning(_ body: (UUID) -> Void) {
+    host?.forEachDeparted { model in (model as? ModelObject)?.forEachName(body) }
+  }

@@ -206,6 +206,10 @@ final class ScopeOrder: ContentHost, ContentMemory {
   }
 
   /// Makes room for models that are about to leave.
+  func forEachDeparted(_ body: (any HostedModel) -> Void) {
+    for entry in tombstones.models.values { body(entry.model) }
+  }
+
   func expect(departures count: Int) { tombstones.reserve(count) }
 
   /// Forgets what is gone up to `horizon`, which every session has seen. Returns true if it was not forgotten before.
