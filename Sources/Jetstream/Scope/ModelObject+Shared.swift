@@ -45,6 +45,11 @@ extension ModelObject {
     }
   }
 
+  /// Returns the number of models that a collection holds.
+  package final func modelCount(in collection: ModelSchema.Property) -> Int {
+    list(of: collection).count
+  }
+
   /// Returns those of `models` that a collection contains, from front to back, with their places.
   /// Cost: O(sqrt n) for each in a collection of n models; O(n) if this model is in no scope.
   package final func places(

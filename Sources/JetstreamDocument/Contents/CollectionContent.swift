@@ -67,6 +67,12 @@ package struct CollectionContent: Sendable, Hashable {
     elements = linked.elements
   }
 
+  /// Returns the number of elements that are compared when a number of operations is applied: all of them for each, and no
+  /// more than hashing all takes.
+  package func comparisons(byApplying operations: Int) -> Int {
+    elements.count * min(operations, Self.few)
+  }
+
   /// Returns the operation that takes `operation` back right after it was applied to this content; nil if it has no
   /// effect. Cost: O(n).
   package func inverse(of operation: PropertyOperation) -> PropertyOperation? {

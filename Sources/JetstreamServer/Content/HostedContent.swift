@@ -16,6 +16,10 @@ package protocol HostedModel: AnyObject {
   func unknownValue(_ key: String) -> JSONValue?
   /// Returns the models that a collection or a dictionary holds.
   func models(in property: PropertySchema) -> [UUID]
+  /// Returns the number of models that a collection holds.
+  func modelCount(in collection: PropertySchema) -> Int
+  /// Returns the number of models of a collection that are compared with others when a number of operations is applied to it.
+  func comparisons(byApplying operations: Int, to collection: PropertySchema) -> Int
   /// Returns those of `models` that a collection contains, from front to back, with their places.
   func places(
     of models: [UUID], in collection: PropertySchema
@@ -38,12 +42,12 @@ package protocol ContentHost: AnyObject {
   func expect(departures count: Int)
   /// Takes a change set of the app.
   func localChange(_ sealed: SealedChanges)
+  /// Calls `body` with each model that has left and may come back.
+  func forEachDeparted(_ body: (any HostedModel) -> Void)
 }
 
 /// The circumstances in which a model leaves a hosted scope.
 package struct Leaving {
-  /// Calls `body` with each model that has left and may come back.
-  func forEachDeparted(_ body: (any HostedModel) -> Void)
   /// True if a client's change set takes it out, false for a change of the app.
   var byClient = false
   /// True if the app takes back what it has added, in a change that clients were never told of.

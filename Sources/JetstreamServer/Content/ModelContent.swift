@@ -10,6 +10,13 @@ extension ModelObject: HostedModel {
 
   package func models(in property: PropertySchema) -> [UUID] { models(in: schema[property]) }
 
+  package func modelCount(in collection: PropertySchema) -> Int {
+    modelCount(in: schema[collection])
+  }
+
+  /// An array of models finds each of them without a look at the others.
+  package func comparisons(byApplying operations: Int, to collection: PropertySchema) -> Int { 0 }
+
   package func places(
     of models: [UUID], in collection: PropertySchema
   ) -> [(model: UUID, place: PropertyOperation.Place)] {
@@ -194,9 +201,9 @@ extension ModelContent: MembershipObserver {
   }
 
   package func modelShared(_ model: ModelObject) { modelEntered(model) }
-}
 
   /// A session that does not know yet that a model has left may put it elsewhere, with what it names.
   package func forEachReturning(_ body: (UUID) -> Void) {
     host?.forEachDeparted { model in (model as? ModelObject)?.forEachName(body) }
   }
+}

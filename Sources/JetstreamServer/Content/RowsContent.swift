@@ -18,6 +18,18 @@ extension Row: HostedModel {
     return result
   }
 
+  package func modelCount(in collection: PropertySchema) -> Int {
+    if case .collection(let list) = self[collection] { list.elements.count } else { 0 }
+  }
+
+  package func comparisons(byApplying operations: Int, to collection: PropertySchema) -> Int {
+    if case .collection(let list) = self[collection] {
+      list.comparisons(byApplying: operations)
+    } else {
+      0
+    }
+  }
+
   package func places(
     of models: [UUID], in collection: PropertySchema
   ) -> [(model: UUID, place: PropertyOperation.Place)] {

@@ -32,6 +32,8 @@ extension ScopeOrder {
     @exclusivity(unchecked) var problems: [String] = []
     /// The effort of judging it; see ``Result/effort``.
     @exclusivity(unchecked) var effort = 0
+    /// The models that are compared when it is applied, as far as ``effort`` does not have them.
+    @exclusivity(unchecked) var comparisons = 0
 
     init(
       errors: [Int: WireError], additions: [UUID: Int], unknownModels: Set<UUID>,
@@ -70,16 +72,20 @@ extension ScopeOrder {
       if kind == .add { applied.bases = [:] }
       if submitter.usesOperations, kind == .add, let model = content.sharedModel(uuid) {
         nameKnownEntries(in: &applied, entry.schema, known: bases)
+        draft.noteReading(entry.properties, of: model, known: bases)
         applied = addedAgain(applied, model, known: bases)
+        draft.noteApplying(applied.operations, to: model, needsValues: needsValues)
       } else if submitter.usesOperations, kind == .add, let model = departed(uuid) {
+        draft.noteReading(entry.properties, of: model, known: bases)
         for (key, value) in entry.properties {
           applied.properties[key] = putBack(value, key, of: model, known: bases)
         }
       } else if let model = content.sharedModel(uuid) {
+        draft.noteApplying(entry.operations, to: model, needsValues: needsValues)
         for (key, value) in entry.properties {
           let name = PropertyKey(uuid: uuid, name: key)
           guard let property = entry.schema?[wireName: key] else {
-            applied.properties[key] = unknownMerged(value, name, submitter, &draft.before)
+            applied.properties[key] = unknownMerged(value, name, submitter, draft)
             continue
           }
           // Only collections have a history, and only sessions without operations are sent corrections.
@@ -91,6 +97,7 @@ extension ScopeOrder {
             if case .array(let elements) = current { draft.effort += elements.count }
             applied.properties[key] = merged(value, current, name, submitter)
           } else if let base = bases[key] {
+            draft.noteMerging(property, of: model)
             applied.properties[key] = property.merged(
               value, onto: model.currentJSON(of: property), base: base)
           }
@@ -98,7 +105,7 @@ extension ScopeOrder {
       } else if let kept = check.keptModel(uuid) {
         for (key, value) in entry.properties {
           let name = PropertyKey(uuid: uuid, name: key)
-          applied.properties[key] = unknownMerged(value, name, submitter, &draft.before)
+          applied.properties[key] = unknownMerged(value, name, submitter, draft)
         }
         if kind == .add {
           applied.properties = JSONObject(
@@ -239,11 +246,11 @@ extension ScopeOrder {
   /// Returns the value to which an unknown property is set. If the current and the submitted value both look like
   /// collections, they are merged.
   private func unknownMerged(
-    _ value: JSONValue, _ name: PropertyKey, _ submitter: Submitter,
-    _ before: inout [PropertyKey: JSONValue]
+    _ value: JSONValue, _ name: PropertyKey, _ submitter: Submitter, _ draft: Draft
   ) -> JSONValue {
     guard let current = content.unknownValue(name) else { return value }
-    before[name] = before[name] ?? current
+    draft.before[name] = draft.before[name] ?? current
+    if case .array(let elements) = current { draft.effort += elements.count }
     guard Self.isCollection(current), Self.isCollection(value) else { return value }
     return merged(value, current, name, submitter)
   }

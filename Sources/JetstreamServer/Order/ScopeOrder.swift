@@ -73,7 +73,8 @@ final class ScopeOrder: ContentHost, ContentMemory {
     /// The limit because of which all was rejected after it was judged.
     @exclusivity(unchecked) var exceeded: ServerLimit?
     /// The number of models that the change set has led to, whatever its size: those that have come and gone, those of which
-    /// rules were asked whether they may, and those of collections that were compared with others.
+    /// rules were asked whether they may, and those of collections that were read or merged. What takes less time counts
+    /// less: models that are only compared, and the bytes of values that are merged.
     @exclusivity(unchecked) var effort = 0
 
     init(
@@ -205,11 +206,11 @@ final class ScopeOrder: ContentHost, ContentMemory {
     if leaving.byClient { passage.noteLeaving(model, wasHidden: leaving.wasHidden) }
   }
 
-  /// Makes room for models that are about to leave.
   func forEachDeparted(_ body: (any HostedModel) -> Void) {
     for entry in tombstones.models.values { body(entry.model) }
   }
 
+  /// Makes room for models that are about to leave.
   func expect(departures count: Int) { tombstones.reserve(count) }
 
   /// Forgets what is gone up to `horizon`, which every session has seen. Returns true if it was not forgotten before.

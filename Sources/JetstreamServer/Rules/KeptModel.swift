@@ -39,6 +39,11 @@ final class KeptModel: HostedModel {
     }.flatMap { TentativeModel.models(in: $0.value) }
   }
 
+  func modelCount(in collection: PropertySchema) -> Int { models(in: collection).count }
+
+  /// No operation is applied to it: it is not in the scope.
+  func comparisons(byApplying operations: Int, to collection: PropertySchema) -> Int { 0 }
+
   func places(
     of models: [UUID], in collection: PropertySchema
   ) -> [(model: UUID, place: PropertyOperation.Place)] {

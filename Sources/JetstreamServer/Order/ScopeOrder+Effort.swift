@@ -1,0 +1,45 @@
+import Foundation
+import Jetstream
+
+/// The effort of what a few bytes may lead to, in models that come and go; see ``ScopeOrder/Result/effort``.
+extension ScopeOrder.Draft {
+  /// The number of models that are compared in the time in which one comes or goes.
+  private static let comparisonsPerModel = 64
+  /// The number of bytes of a value that are read in that time.
+  private static let bytesPerModel = 256
+
+  /// Notes that operations are applied to a model: rows look for each model among all of a collection, and sessions of
+  /// version 1 are told all of it.
+  func noteApplying(
+    _ operations: PropertyOperations, to model: any HostedModel, needsValues: Bool
+  ) {
+    for entry in operations {
+      guard let property = model.classSchema[wireName: entry.key], property.isCollection else {
+        continue
+      }
+      comparisons += model.comparisons(byApplying: entry.operations.count, to: property)
+      if needsValues { effort += model.modelCount(in: property) }
+    }
+    effort += comparisons / Self.comparisonsPerModel
+    comparisons %= Self.comparisonsPerModel
+  }
+
+  /// Notes that the values of a model which a client has put back are merged with those that it knew.
+  func noteReading(_ values: JSONObject, of model: any HostedModel, known: JSONObject) {
+    if known.isEmpty { return }
+    for (key, _) in values where known[key] != nil {
+      guard let property = model.classSchema[wireName: key] else { continue }
+      if property.isCollection {
+        effort += model.modelCount(in: property)
+      } else {
+        noteMerging(property, of: model)
+      }
+    }
+  }
+
+  /// Notes that a merge rule, if there is one, gets the value of a property.
+  func noteMerging(_ property: PropertySchema, of model: any HostedModel) {
+    guard property.mergeRule != nil else { return }
+    effort += model.currentJSON(of: property).roughSize / Self.bytesPerModel
+  }
+}
