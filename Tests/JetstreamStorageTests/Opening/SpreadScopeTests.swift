@@ -192,6 +192,17 @@ struct SpreadScopeTests {
     return connection
   }
 
+  private struct NoAnswer: Error {}
+
+  /// Returns the next frame with an answer to a fetch. On a machine that is busy, pings come before it.
+  private func fetchReply(on connection: any TransportConnection) async throws -> String {
+    while let frame = try await connection.receive() {
+      let text = String(decoding: frame, as: UTF8.self)
+      if text.contains("ScopeFetchReply") { return text }
+    }
+    throw NoAnswer()
+  }
+
   @Test("A client of version 1 is refused a scope of a loop with the reason")
   func oldClient() async throws {
     let server = makeServer()
@@ -201,9 +212,10 @@ struct SpreadScopeTests {
       Array(#"{"type":"SessionCreate","index":0,"version":"0.1.0","params":{}}"#.utf8))
     _ = try await connection.receive()
     try connection.send(Message.encodeFrame([fetch(1)], asArray: false))
-    let frame = try #require(try await connection.receive())
-    guard case .scopeFetchReply(let reply)? = try Message.decodeFrame(frame).first?.get() else {
-      Issue.record("There is no answer: \(String(decoding: frame, as: UTF8.self))")
+    let text = try await fetchReply(on: connection)
+    guard case .scopeFetchReply(let reply)? = try Message.decodeFrame(Array(text.utf8)).first?.get()
+    else {
+      Issue.record("It does not begin with the answer: \(text)")
       return
     }
     #expect(
@@ -222,17 +234,15 @@ struct SpreadScopeTests {
     server.host("A", schema: ScopeSchema(of: Canvas.self))
     let connection = try await open(server)
     try connection.send(Message.encodeFrame([fetch(1)], asArray: true))
-    let answer = try #require(try await connection.receive())
-    #expect(
-      String(decoding: answer, as: UTF8.self)
-        == #"[{"type":"ScopeFetchReply","index":1,"replyTo":1,"channel":1}]"#)
+    let answer = try await fetchReply(on: connection)
+    #expect(answer == #"[{"type":"ScopeFetchReply","index":1,"replyTo":1,"channel":1}]"#)
     try await server.remove("A")
     let message = #"{"type":"ScopeFetch","index":1,"name":"A","params":{}}"#
     try connection.send(Array(#"{"channel":1,"messages":[\#(message)]}"#.utf8))
-    let refusal = try #require(try await connection.receive())
+    let refusal = try await fetchReply(on: connection)
     #expect(
-      String(decoding: refusal, as: UTF8.self).contains(#""retryAfter":1"#),
-      "The client would take it for the app's answer: \(String(decoding: refusal, as: UTF8.self))")
+      refusal.contains(#""retryAfter":1"#),
+      "The client would take it for the app's answer: \(refusal)")
     await server.stop()
   }
 
