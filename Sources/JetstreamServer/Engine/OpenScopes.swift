@@ -41,7 +41,7 @@ package struct OpenScopes {
   private struct Entry {
     var state: State
     var waiters: [Waiter] = []
-    /// The first schema that a fetch has brought since the scope was last open; nil if none has.
+    /// The first schema that those who wait have brought; nil if none has.
     var schema: JSONValue?
     /// The time of the last fetch.
     var usedAt: Duration
@@ -80,7 +80,7 @@ package struct OpenScopes {
     if case .open(let scope)? = entries[name]?.state { scope } else { nil }
   }
 
-  /// Returns true if no fetch has brought a schema for a scope since it was last open.
+  /// Returns true if no fetch that waits for a scope has brought a schema.
   func takesSchema(for name: String) -> Bool { entries[name]?.schema == nil }
 
   /// Removes and returns what there is to do.
@@ -206,7 +206,9 @@ package struct OpenScopes {
     case .queued:
       entries[name] = nil
       queue.removeAll { $0 == name }
-    case .closing, .opening(isGivenUp: true): entries[name]?.waiters = []
+    case .closing, .opening(isGivenUp: true):
+      entries[name]?.waiters = []
+      entries[name]?.schema = nil
     case .open, .opening: return []
     }
     return entry.waiters
@@ -250,6 +252,8 @@ package struct OpenScopes {
     }
     defer { entries[name] = entry }
     guard entry.waiters.isEmpty else { return late }
+    // Those who come next have another one, or none.
+    entry.schema = nil
     if case .opening(isGivenUp: false) = entry.state {
       entry.state = .opening(isGivenUp: true)
       steps.append(.giveUp(name: name))

@@ -411,6 +411,27 @@ struct OpenScopesTests {
     #expect(world.take(2) == ["granted"] && world.take(3) == ["granted"])
   }
 
+  @Test("The schema for an opening that was given up is not that for the next one")
+  func laterOpening() {
+    for id in 1...2 { world.connect(id) }
+    world.fetch("A", on: 1, schema: ScopeSchema(of: Canvas.self).json)
+    #expect(world.takeSteps() == ["open A"])
+    world.pass(.seconds(30))
+    #expect(world.take(1) == ["not-now"] && world.takeSteps() == ["give up A"])
+    // Its client has learned more classes meanwhile.
+    let schema = ScopeSchema(of: NewCanvas.self, and: [Circle.self]).json
+    world.fetch("A", on: 1, schema: schema)
+    world.fail("A", .notNow("The scope could not be opened", retryAfter: .seconds(5)))
+    #expect(world.takeSteps() == ["open A"] && world.take(1).isEmpty)
+    #expect(world.schemas["A"]??.canonicalText == schema.canonicalText)
+    // Nor is it that for those who bring none.
+    world.pass(.seconds(30))
+    #expect(world.take(1) == ["not-now"] && world.takeSteps() == ["give up A"])
+    world.fetch("A", on: 2)
+    world.fail("A", .notNow("The scope could not be opened", retryAfter: .seconds(5)))
+    #expect(world.takeSteps() == ["open A"] && world.schemas["A"] == .some(nil))
+  }
+
   @Test("A scope that is closed while something waits for its log is released")
   func released() {
     weak var closed: Scope?
