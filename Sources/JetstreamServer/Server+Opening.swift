@@ -3,7 +3,8 @@ import Jetstream
 /// Scopes that are opened when clients fetch them.
 extension Server {
   /// Opens scopes when clients fetch them, each with its history in a directory, and closes those that are idle. Call it
-  /// before the server is used. A server that stops begins to use the directory once it has closed the last one's scopes.
+  /// before the server is used. A server that stops begins to use the directory once it has closed the last one's
+  /// scopes.
   ///
   /// ```swift
   /// let directory = try ScopeDirectory("/var/lib/notes")
@@ -33,8 +34,8 @@ extension Server {
   ///   - snapshotEvery: The number of records after which a snapshot of a scope is written; 0 for never.
   ///   - resolve: Returns the content of the scope that a client has fetched. It is called on the server's actor. Clients
   ///     are refused with a `WireError` that it throws; any other error is reported, and they ask again later. It must not
-  ///     wait for ``stop()``, for ``remove(_:telling:)-(String,_)`` of the same name or, while the server stops, of any: all
-  ///     wait for it.
+  ///     wait for ``stop()``, for ``remove(_:telling:)-(String,_)`` of the same name or, while the server stops, of
+  ///     any: all wait for it.
   public func openScopes(
     in directory: ScopeDirectory, snapshotEvery: Int = 10_000,
     resolve: @escaping (ScopeOpening) async throws -> ScopeSource

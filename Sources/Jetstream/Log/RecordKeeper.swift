@@ -45,8 +45,8 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     package var snapshot: () -> RecordSnapshot<Failure>?
     /// Reports a problem, in words.
     package var note: (String) -> Void
-    /// Returns true if a record cannot be repeated on the state before it, which another one has replaced: a snapshot is
-    /// written as soon as it can be.
+    /// Returns true if a record cannot be repeated on the state before it, which another one has replaced: a snapshot
+    /// is written as soon as it can be.
     package var replacesState: (Record) -> Bool = { _ in false }
     /// Called with the error after each failure, while records are not durable.
     package var stalled: (Failure) -> Void = { _ in }

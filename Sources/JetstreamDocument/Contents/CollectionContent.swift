@@ -67,8 +67,8 @@ package struct CollectionContent: Sendable, Hashable {
     elements = linked.elements
   }
 
-  /// Returns the number of elements that are compared when a number of operations is applied: all of them for each, and no
-  /// more than hashing all takes.
+  /// Returns the number of elements that are compared when a number of operations is applied: all of them for each, and
+  /// no more than hashing all takes.
   package func comparisons(byApplying operations: Int) -> Int {
     elements.count * min(operations, Self.few)
   }

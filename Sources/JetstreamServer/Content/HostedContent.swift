@@ -18,7 +18,8 @@ package protocol HostedModel: AnyObject {
   func models(in property: PropertySchema) -> [UUID]
   /// Returns the number of models that a collection holds.
   func modelCount(in collection: PropertySchema) -> Int
-  /// Returns the number of models of a collection that are compared with others when a number of operations is applied to it.
+  /// Returns the number of models of a collection that are compared with others when a number of operations is applied
+  /// to it.
   func comparisons(byApplying operations: Int, to collection: PropertySchema) -> Int
   /// Returns those of `models` that a collection contains, from front to back, with their places.
   func places(

@@ -45,8 +45,8 @@ struct Quotas {
     if let address { handshakesByAddress.add(address) }
   }
 
-  /// Frees the place of a connection that has got a session, or has ended, and forgets what it claims. Does nothing if it
-  /// has neither.
+  /// Frees the place of a connection that has got a session, or has ended, and forgets what it claims. Does nothing if
+  /// it has neither.
   mutating func endHandshake(_ id: Int) {
     if let token = claimed.removeValue(forKey: id) {
       claims[token]?.remove(id)

@@ -195,14 +195,14 @@ extension ServerEngine {
           isCall: error.isCall)
         return handle(sync, from: session)
       }
-      var reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
-      if session.version > 1 {
-        if error.isCall { reply.outcome = .failure(problem, thrown: nil) }
-        return post(session, .scopeSyncReply(reply))
-      }
+      let isCall = error.isCall && session.version > 1
+      let reply = ScopeSyncReply(
+        replyTo: index, fragmentReplies: [FragmentReply(error: problem)],
+        outcome: isCall ? .failure(problem, thrown: nil) : nil)
+      if session.version > 1 { return post(session, .scopeSyncReply(reply)) }
       // Clients of version 1 take an answer as proof that everything sent before it was answered, too. The scope of
       // this change set cannot be read, so wait for all of them.
-      whenStored(session.subscriptions.inOrder[...], for: session) { [reply] in
+      whenStored(session.subscriptions.inOrder[...], for: session) {
         session.queue(.scopeSyncReply(reply))
       }
     case "ScopeFetch":

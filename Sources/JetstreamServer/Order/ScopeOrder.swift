@@ -73,8 +73,8 @@ final class ScopeOrder: ContentHost, ContentMemory {
     /// The limit because of which all was rejected after it was judged.
     @exclusivity(unchecked) var exceeded: ServerLimit?
     /// The number of models that the change set has led to, whatever its size: those that have come and gone, those of which
-    /// rules were asked whether they may, and those of collections that were read or merged. What takes less time counts
-    /// less: models that are only compared, and the bytes of values that are merged.
+    /// rules were asked whether they may, and those of collections that were read or merged. What takes less time
+    /// counts less: models that are only compared, and the bytes of values that are merged.
     @exclusivity(unchecked) var effort = 0
 
     init(

@@ -3,8 +3,8 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-/// A scope drops models of unknown classes that nothing names any more, once it has many. A model that is not in the scope
-/// and may come back names some.
+/// A scope drops models of unknown classes that nothing names any more, once it has many. A model that is not in the
+/// scope and may come back names some.
 @Suite("Kept models that a returning model names")
 struct PrunedContentTests {
   private let world = InMemoryWorld(unknown: .keep)
