@@ -155,7 +155,7 @@ extension Scope {
 
   /// Tells errors, and those who follow the scope, of fragments that were applied.
   func conclude(_ fragments: [SyncFragment], _ report: ApplyReport) -> ApplyReport {
-    pruneUnknownIfDue()
+    pruneUnknownIfDue(besides: report.orphans)
     for (_, error) in report.errors where onError.hasListeners { onError.fire(error) }
     tree.observers.forEach { $0.fragmentsApplied(fragments) }
     return report

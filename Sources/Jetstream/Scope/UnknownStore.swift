@@ -169,7 +169,9 @@ extension Scope {
   /// pending change set is rejected, when a change set is undone, when a call of `modify` is rolled back, and when other
   /// replicas, which do not know yet that it has left, put it elsewhere. Until the change set that removes it has been
   /// sealed, the interval has it; then the observers of the scope do, which hear of the change set once it is delivered.
-  func pruneUnknownIfDue() {
+  ///
+  /// - Parameter orphans: models that have just arrived and are hidden, of which no observer knows yet.
+  func pruneUnknownIfDue(besides orphans: [ModelObject] = []) {
     guard let unknown, unknown.isPruneDue, modification == nil, sealed.isEmpty, !isDelivering
     else { return }
     var returning: Set<UUID> = []
@@ -179,6 +181,7 @@ extension Scope {
     }
     for model in interval.departed.models { if let record = model.record { keep(record.known()) } }
     for state in interval.departed.states.values { keep(state) }
+    for model in orphans { if let record = model.record { keep(record.known()) } }
     tree.observers.forEach { $0.forEachReturning { returning.insert($0) } }
     unknown.prune(keeping: returning)
   }

@@ -85,4 +85,34 @@ struct PrunedContentTests {
     #expect(client.scope.unknownModels.count == ghosts.count)
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
   }
+
+  @Test("So does one whose observer hides the model while it is being written")
+  func hiddenByObserver() throws {
+    var isReader = true
+    world.access = { _, _ in .decided(.success(isReader ? .readOnly : .readWrite)) }
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    isReader = false
+    let peer = RawPeer.joined(world, protocol: 2)
+    let (mine, holder) = (Shape(), UUID())
+    let token = client.canvas.observeChangeImmediately(client, \.name) {
+      [canvas = client.canvas] _, _, _ in
+      canvas.selected = mine
+    }
+    submit(
+      shape, naming: ghosts[...],
+      SyncFragment(
+        .add, uuid: holder, className: "Shape",
+        properties: ["parts": [.string(shape.wireText)]]),
+      change(["name": "theirs", "selected": .string(holder.wireText)]), by: peer)
+    let link = try #require(client.link)
+    while !link.toClient.isEmpty { world.deliver(link, toServer: false) }
+    #expect(client.canvas.selected === mine)
+    token.cancel()
+    world.settle()
+    #expect(client.canvas.selected?.parts.map(\.uuid) == [shape])
+    #expect(client.scope.unknownModels.count == ghosts.count)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
 }
