@@ -68,7 +68,7 @@ struct UnansweredQuestionTests {
         return nil
       }
     }
-    let client = Client(transport: try #require(server?.makeTransport()))
+    let client = Client(transport: try #require(server?.makeTransport())).patient
     let fetching = Task {
       try await client.connect()
       try await client.fetch(Scope(name: "Canvas", root: Canvas()))
