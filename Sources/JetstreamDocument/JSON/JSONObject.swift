@@ -98,15 +98,25 @@ public struct JSONObject: Sendable {
   /// Returns the object with its keys in the order of their UTF-8 bytes, and with the values that `transform` makes of
   /// its own; nil if there is one of which it makes none. Cost: O(n log n), or O(n) if that is the order of the keys.
   package func sortedByKey(transforming transform: (JSONValue) -> JSONValue?) -> JSONObject? {
-    let isSorted = isSortedByKey
-    let sorted = isSorted ? members : membersByKey
+    let order = isSortedByKey ? nil : ByteOrder.places(members.count) { members[$0].key }
     var result: [Member] = []
-    result.reserveCapacity(sorted.count)
-    for at in sorted.indices {
-      guard let value = transform(sorted[at].value) else { return nil }
-      result.append(Member(key: sorted[at].key, value: value))
+    result.reserveCapacity(members.count)
+    for place in members.indices {
+      let at = order?[place] ?? place
+      guard let value = transform(members[at].value) else { return nil }
+      result.append(Member(key: members[at].key, value: value))
     }
-    return JSONObject(unique: result, positions: isSorted ? positions : nil)
+    guard let order else { return JSONObject(unique: result, positions: positions) }
+    return JSONObject(unique: result, positions: positions(in: order))
+  }
+
+  /// Returns the index of each key when the members at the given indices stand in that order; nil while there are few. No
+  /// key is hashed again: of many, that would be most of the work of ordering them. Cost: O(n).
+  private func positions(in order: [Int]) -> [String: Int]? {
+    guard let positions else { return nil }
+    var places = Array(repeating: 0, count: order.count)
+    for place in order.indices { places[order[place]] = place }
+    return positions.mapValues { places[$0] }
   }
 
   /// Removes the members for which `isRemoved` returns true; the others keep their order. Cost: O(n).
