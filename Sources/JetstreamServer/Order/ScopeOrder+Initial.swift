@@ -68,7 +68,14 @@ extension ScopeOrder {
     for at in fragments.indices where fragments[at].uuid == uuid {
       let schema = root.classSchema
       let members = fragments[at].properties.members.span
-      for place in members.indices { noteWritten(schema.declaredName(members[place].key)) }
+      // A fragment may name any number of entries: those of one dictionary are mostly together, and need one look-up.
+      var dictionary: String?
+      for place in members.indices {
+        if let dictionary, EntryName.isEntry(members[place].key, of: dictionary) { continue }
+        let name = schema.declaredName(members[place].key)
+        noteWritten(name)
+        dictionary = EntryName.isEntry(members[place].key, of: name) ? name : nil
+      }
       let entries = fragments[at].operations.entries.span
       for place in entries.indices { noteWritten(entries[place].key) }
     }

@@ -11,6 +11,7 @@ struct ManyEntriesTests {
     {"version":1,"root":"Club","classes":[
       {"name":"Club","properties":[
         {"name":"members","type":"dictionary of reference to Person"},
+        {"name":"guests","type":"dictionary of reference to Person"},
         {"name":"chair","type":"reference to Person"}]},
       {"name":"Person","properties":[
         {"name":"friends","type":"dictionary of reference to Person"}]}]}
@@ -153,6 +154,16 @@ struct ManyEntriesTests {
       }
     }
     #expect(found < mostLinearGrowth)
+  }
+
+  @Test("Each dictionary of the root counts as written, in whatever order the entries come")
+  func written() {
+    fill(0)
+    #expect(host.written == ["chair", "members"])
+    let names = ["members/1", "members/2", "guests/1", "chair", "guests/2", "members/3"]
+    let result = submit([change(JSONObject(names.map { ($0, text(held)) }))])
+    #expect(result.replies == [FragmentReply()])
+    #expect(host.written == ["chair", "guests", "members"])
   }
 
   @Test("A fragment with many of them counts as several, and one with a few as one")
