@@ -74,7 +74,9 @@ extension ScopeOrder {
         if let dictionary, EntryName.isEntry(members[place].key, of: dictionary) { continue }
         let name = schema.declaredName(members[place].key)
         noteWritten(name)
-        dictionary = EntryName.isEntry(members[place].key, of: name) ? name : nil
+        let isEntry =
+          schema.hasDictionaries && EntryName.isEntry(members[place].key, of: name)
+        dictionary = isEntry ? name : nil
       }
       let entries = fragments[at].operations.entries.span
       for place in entries.indices { noteWritten(entries[place].key) }
