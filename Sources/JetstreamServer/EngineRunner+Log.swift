@@ -166,7 +166,6 @@ extension EngineRunner {
       note: { [weak self] text in
         self?.owner.report(Diagnostic(.error, .storage, scope: name, text))
       })
-    owner.replacesState = \.replacesState
     owner.prepareSnapshot = { [weak self] in
       if isCurrent() { self?.engine.prepareHistory(of: content, then: $0) }
     }

@@ -45,9 +45,6 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     package var snapshot: () -> RecordSnapshot<Failure>?
     /// Reports a problem, in words.
     package var note: (String) -> Void
-    /// Returns true if a record cannot be repeated on the state before it, which another one has replaced: a snapshot
-    /// is written as soon as it can be.
-    package var replacesState: (Record) -> Bool = { _ in false }
     /// Called with the error after each failure, while records are not durable.
     package var stalled: (Failure) -> Void = { _ in }
     /// Called, once, when nothing can be appended any more, with the error. Records that are not durable are not kept.
@@ -106,8 +103,6 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
   /// True until the turn in which the state is copied.
   private var isSnapshotRequested = false
   private var isWritingSnapshot = false
-  /// True from a record that replaces the state until a snapshot is being written that has it.
-  private var owesSnapshot = false
   /// The number of records after which the next attempt is due when a snapshot cannot be written.
   private var retryAfter: Int
 
@@ -144,7 +139,6 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     if case .ended = phase { return }
     waiting.append(owner.encode(record))
     sinceSnapshot += 1
-    if owner.replacesState(record) { (owesSnapshot, dueAt) = (true, 0) }
     if owner.mustOutliveProcess(record) {
       handOver(outlivingProcess: true)
     } else if batches.isEmpty || waiting.count >= Self.batchCount {
@@ -298,7 +292,7 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
 extension RecordKeeper {
   private var isSnapshotDue: Bool {
     guard case .appending = phase else { return false }
-    return (snapshotEvery > 0 || owesSnapshot) && sinceSnapshot >= dueAt && !isWritingSnapshot
+    return snapshotEvery > 0 && sinceSnapshot >= dueAt && !isWritingSnapshot
   }
 
   private func requestSnapshot() {
@@ -329,14 +323,11 @@ extension RecordKeeper {
     // number of records.
     dueAt = max(snapshotEvery, snapshot.carried)
     isWritingSnapshot = true
-    let (last, isOwed) = (last, owesSnapshot)
-    owesSnapshot = false
-    completions.start({ snapshot.write(last, $0) }) { [weak self] in
-      self?.wrote($0, wasOwed: isOwed)
-    }
+    let last = last
+    completions.start({ snapshot.write(last, $0) }) { [weak self] in self?.wrote($0) }
   }
 
-  private func wrote(_ outcome: Result<WrittenSnapshot<Failure>, Failure>, wasOwed: Bool) {
+  private func wrote(_ outcome: Result<WrittenSnapshot<Failure>, Failure>) {
     isWritingSnapshot = false
     if case .ended = phase { return }
     switch outcome {
@@ -347,9 +338,8 @@ extension RecordKeeper {
       owner.note("no snapshot of its history: \(error)")
       // Until it fails, a snapshot takes room on the disk that the records need. On a disk that stays full, that would
       // stop the clients with each attempt.
-      owesSnapshot = owesSnapshot || wasOwed
       dueAt = sinceSnapshot + retryAfter
-      retryAfter = min(2 * retryAfter, max(1, snapshotEvery))
+      retryAfter = min(2 * retryAfter, snapshotEvery)
     }
     requestSnapshot()
   }

@@ -40,7 +40,6 @@ extension ServerEngine {
         throw .invalidState(problem: "scope \(host.content.name) has no root.")
       }
     }
-    host.order.recordedRoot = host.content.root?.uuid
     host.order.records.store = store
     return history == nil ? host.state : nil
   }

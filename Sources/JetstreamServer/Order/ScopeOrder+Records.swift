@@ -16,11 +16,6 @@ extension ScopeOrder {
       sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision,
       origin: item?.origin ?? ChangeOrigin())
     record.text = item?.text
-    if let root = content.root?.uuid, root != recordedRoot {
-      // No change set has the models that came with it, or takes out those that have gone with the last one.
-      recordedRoot = root
-      record.replacesState = true
-    }
     if item != nil, let set {
       (record.id, record.undo, record.purpose) = (set.id, set.undo, set.purpose)
       record.isRemote = isRemote

@@ -128,9 +128,6 @@ final class ScopeOrder: ContentHost, ContentMemory {
   /// The change set that a procedure is making.
   var committing: Commit?
 
-  /// The root of the state to which the records lead.
-  var recordedRoot: UUID?
-
   /// The memory of what has gone since the horizon.
   var tombstones = Tombstones()
   /// The models that come and go with a submission.

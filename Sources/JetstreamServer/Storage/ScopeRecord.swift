@@ -46,9 +46,6 @@ package struct ScopeRecord: Sendable, Hashable {
   package var origin: ChangeOrigin
   /// True if a client has made the change set.
   package var isRemote = false
-  /// True for the first record since the scope has got another root: the state is not what the records before it lead
-  /// to.
-  package var replacesState = false
   /// The part that the server's own change set has in an `UndoHistory`.
   package var purpose = ChangeSet.Purpose.edit
   /// The JSON text of ``fragments``, if it was made already.

@@ -90,35 +90,6 @@ struct RootlessScopeTests {
     #expect(engine.history(of: scope)?.state.isEmpty == false)
   }
 
-  @Test(
-    "Another root is in the history at once: no change set says that it replaces the one before",
-    arguments: [0, 10_000])
-  func replaced(snapshotEvery: Int) async throws {
-    let server = Server()
-    let first = Canvas()
-    first.likes = 3
-    let scope = Scope(name: "A", root: first)
-    // Its first snapshot is in front of the first record.
-    try await server.host(scope, log: FragmentLog(files.path), snapshotEvery: snapshotEvery)
-    first.likes = 4
-    scope.flush()
-    scope.root = nil
-    let second = Canvas()
-    second.shapes = [Shape()]
-    scope.root = second
-    second.likes = 6
-    scope.flush()
-    try await wait { try LogReader(files.path).snapshot().map { $0.sequence > 1 } == true }
-    second.likes = 7
-    scope.flush()
-    try await server.remove(scope)
-    let copy = Scope(name: "A", root: Canvas())
-    try await server.host(copy, log: FragmentLog(files.path))
-    let root = try #require(copy.root as? Canvas)
-    #expect(root.uuid == second.uuid && root.likes == 7 && root.shapes.count == 1)
-    await server.stop()
-  }
-
   /// Makes the log of a scope that was hosted without a root, as older servers did, with a decision on a change set.
   private func rootlessLog(_ path: String) async throws -> ServerLog {
     let log = try ServerLog(path)
