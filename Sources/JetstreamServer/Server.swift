@@ -185,8 +185,8 @@ public final class Server {
   ///   - error: the error for the clients. Its `WireError.denial` decides whether they ask again later or stop.
   /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same. A scope that was
   ///   opened on demand is closed first: while that fails, ``onDiagnostic`` reports it, and it is tried again every second.
-  ///   The error is thrown only if the server stops before that has succeeded. While the server stops, this waits for
-  ///   ``stop()``.
+  ///   The error is thrown only if the server stops before that has succeeded. While the server stops, the removal of such a
+  ///   scope returns behind ``stop()``.
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
@@ -354,7 +354,7 @@ public final class Server {
     await listener?.stop()
   }
 
-  /// Returns once a ``stop()`` that is under way has closed the scopes that were opened on demand.
+  /// Returns once a ``stop()`` that is under way has ended: it has closed the scopes that were opened on demand.
   ///
   /// - Throws: the error with which closing the scope of a name was given up.
   func finishStopping(_ name: String) async throws {

@@ -251,9 +251,9 @@ package struct OpenScopes {
       return true
     }
     defer { entries[name] = entry }
-    guard entry.waiters.isEmpty else { return late }
     // Those who come next have another one, or none.
-    entry.schema = nil
+    if !entry.waiters.contains(where: \.bringsSchema) { entry.schema = nil }
+    guard entry.waiters.isEmpty else { return late }
     if case .opening(isGivenUp: false) = entry.state {
       entry.state = .opening(isGivenUp: true)
       steps.append(.giveUp(name: name))

@@ -96,10 +96,10 @@ extension ScopeOrder {
             let current = draft.before[name]!
             if case .array(let elements) = current { draft.effort += elements.count }
             applied.properties[key] = merged(value, current, name, submitter)
-          } else if let base = bases[key] {
-            draft.noteMerging(property, of: model)
-            applied.properties[key] = property.merged(
-              value, onto: model.currentJSON(of: property), base: base)
+          } else if let base = bases[key], property.mergeRule != nil {
+            let current = model.currentJSON(of: property)
+            draft.noteReading(current)
+            applied.properties[key] = property.merged(value, onto: current, base: base)
           }
         }
       } else if let kept = check.keptModel(uuid) {

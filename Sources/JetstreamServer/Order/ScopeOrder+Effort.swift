@@ -32,14 +32,11 @@ extension ScopeOrder.Draft {
       if property.isCollection {
         effort += model.modelCount(in: property)
       } else {
-        noteMerging(property, of: model)
+        noteReading(model.currentJSON(of: property))
       }
     }
   }
 
-  /// Notes that a merge rule, if there is one, gets the value of a property.
-  func noteMerging(_ property: PropertySchema, of model: any HostedModel) {
-    guard property.mergeRule != nil else { return }
-    effort += model.currentJSON(of: property).roughSize / Self.bytesPerModel
-  }
+  /// Notes that a value is read, to be merged or compared.
+  func noteReading(_ value: JSONValue) { effort += value.roughSize / Self.bytesPerModel }
 }

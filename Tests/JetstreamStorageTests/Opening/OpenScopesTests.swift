@@ -432,6 +432,21 @@ struct OpenScopesTests {
     #expect(world.takeSteps() == ["open A"] && world.schemas["A"] == .some(nil))
   }
 
+  @Test("The schema of a client that waits no more is not that of the others")
+  func schemaOfLateFetch() {
+    for id in 1...2 { world.connect(id) }
+    world.fetch("A", on: 1)
+    world.pass(.seconds(30))
+    #expect(world.takeSteps() == ["open A", "give up A"] && world.take(1) == ["not-now"])
+    world.fetch("A", on: 2, schema: ScopeSchema(of: Canvas.self).json)
+    world.pass(.seconds(20))
+    world.fetch("A", on: 1)
+    world.pass(.seconds(10))
+    #expect(world.take(2) == ["not-now"] && world.take(1).isEmpty)
+    world.fail("A", .notNow("The scope could not be opened", retryAfter: .seconds(5)))
+    #expect(world.takeSteps() == ["open A"] && world.schemas["A"] == .some(nil))
+  }
+
   @Test("A scope that is closed while something waits for its log is released")
   func released() {
     weak var closed: Scope?
