@@ -43,7 +43,7 @@ extension Scope {
   /// True if ``sealChanges()`` would make no change set, deliver none and call nothing. A server asks for each change set that
   /// comes in.
   private var hasNothingToSeal: Bool {
-    modification == nil && !schedule.isActive && interval.isEmpty && sealed.isEmpty
+    modification == nil && schedule.isIdle && interval.isEmpty && sealed.isEmpty
       && unknown == nil && !incoming.opensLater && !onDelivery.hasListeners
   }
 

@@ -13,8 +13,8 @@ struct SealSchedule {
   var deferred: Modification?
   private var seat: TickSeat?
 
-  /// True while fragments are being applied, and if a seal was asked for, was due, or waits.
-  var isActive: Bool { depth > 0 || isRequested || isMissed || deferred != nil }
+  /// True if no fragments are being applied, and no seal was asked for, was missed or waits.
+  var isIdle: Bool { depth == 0 && !isRequested && !isMissed && deferred == nil }
 
   /// True while fragments are being applied.
   var isApplying: Bool { depth > 0 }

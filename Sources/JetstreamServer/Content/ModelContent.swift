@@ -121,7 +121,7 @@ final class ModelContent: HostedContent {
   ) -> [(fragment: Int, error: ScopeError)] {
     isApplying = true
     defer { isApplying = false }
-    // Most change sets need no closure.
+    // Applying begins with this in any case; most change sets need no more, and no closure.
     if let report = scope.applyPlainValues(fragments) { return report.errors }
     return scope.apply(fragments, alsoKnown: { known($0) as? ModelObject }).errors
   }

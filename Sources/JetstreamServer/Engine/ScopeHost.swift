@@ -12,12 +12,12 @@ final class ScopeHost: ScopeOrderObserver {
   let audience: ScopeAudience
   /// The full states that sessions are sent, and of which the log has snapshots.
   var states = ScopeStates()
+  private let undecidedHosts: UndecidedHosts
+  // No access to those that are marked is open while other code runs: each is read or written in a single step.
   /// The change sets that have begun and are not decided.
   @exclusivity(unchecked) var undecided = UndecidedSets() {
     didSet { undecidedHosts.note(self, isUndecided: !undecided.isEmpty) }
   }
-  private let undecidedHosts: UndecidedHosts
-  // No access to those that are marked is open while other code runs: each is read or written in a single step.
   /// The order of the same scope as rows, in simulations.
   @exclusivity(unchecked) var twin: OrderTwin?
   /// True if the scope is hosted whether or not a session has fetched it.

@@ -81,7 +81,7 @@ extension ServerEngine {
       throw WireError.readOnly
     }
     var submitter = call.currentSubmitter
-    submitter.origin.date = submitter.origin.date ?? hooks.date()
+    submitter.origin.date = submitter.origin.date ?? dateOfTurn()
     let changes = call.sync.arguments == nil ? call.sync.fragments : nil
     if changes != nil {
       // Others may have filled the scope since the call has begun.

@@ -23,6 +23,7 @@ extension ServerEngine {
       sendMessages()
     } while !waiting.isEmpty || !hostsWithNews.isEmpty
     isHandling = false
+    forgetDate()
     let last = lastActions
     lastActions = []
     for action in last { perform(action) }

@@ -71,8 +71,8 @@ package final class ServerEngine {
   @exclusivity(unchecked) var connections: [Int: Connection] = [:]
   var sessions: [String: ServerSession] = [:]
   var hosts: [ObjectIdentifier: ScopeHost] = [:]
-  @exclusivity(unchecked) var now: Duration = .zero { didSet { date = nil } }
-  /// The date of what comes in at ``now``, once it was asked for; see ``dateOfTurn()``.
+  @exclusivity(unchecked) var now: Duration = .zero
+  /// The date of the turn, once it was asked for; see ``dateOfTurn()``.
   @exclusivity(unchecked) private var date: Date??
   /// The numbers of the next session and of the next hosted scope.
   var next = (session: 1, scope: 0, question: 0)
@@ -110,13 +110,16 @@ package final class ServerEngine {
     }
   }
 
-  /// Returns the date for the change sets of this turn that have none: all have the same.
+  /// Returns the date for what clients have sent without one and is applied in this turn: all of it has the same.
   func dateOfTurn() -> Date? {
     if let date { return date }
-    let now = hooks.date()
-    date = .some(now)
-    return now
+    let made = hooks.date()
+    date = .some(made)
+    return made
   }
+
+  /// Ends a turn: what is applied from here on has a later date.
+  func forgetDate() { date = nil }
 
   package var sessionCount: Int { sessions.count }
   package var connectionCount: Int { connections.count }

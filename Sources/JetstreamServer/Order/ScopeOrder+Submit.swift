@@ -24,6 +24,7 @@ extension ScopeOrder {
     _ fragments: [SyncFragment], as text: FragmentsText? = nil, isAtomic: Bool,
     by submitter: Submitter, judged: consuming Draft? = nil
   ) -> Result {
+    let isJudgedNow = judged == nil
     let draft = judged.take() ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
     let effective = draft.effective
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
@@ -60,9 +61,10 @@ extension ScopeOrder {
     if hasSizeLimit, let growth { note(growth) }
     let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
     begin()
-    // Plain values bring no model back, and while those of one model are written it stays.
+    // Plain values bring no model back, and the one that was just found is still there.
     let known =
-      draft.isPlain && effective.count == 1 ? Self.noneKnown : { [self] in departed($0) }
+      draft.isPlain && isJudgedNow && effective.count == 1
+      ? Self.noneKnown : { [self] in departed($0) }
     for (position, error) in content.apply(effective, known: known) {
       result.replies[draft.positions[position]] = FragmentReply(
         error: WireError(message: "\(error)"))

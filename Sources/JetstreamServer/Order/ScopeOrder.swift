@@ -104,13 +104,13 @@ final class ScopeOrder: ContentHost, ContentMemory {
   let content: any HostedContent
   /// Returns the date for the server's own change sets that have none.
   var date: () -> Date? = { nil }
-  @exclusivity(unchecked) var policy: Policy
   // No access to those that are marked is open while other code runs: each is read or written in a single step.
+  @exclusivity(unchecked) var policy: Policy
   @exclusivity(unchecked) private(set) var sequence = 0
   /// The identity of this history of the scope.
   private(set) var epoch: String
   /// The newest part of the order.
-  @exclusivity(unchecked) var stream: ScopeStream
+  var stream: ScopeStream
   /// The decisions on the change sets of clients that number them.
   @exclusivity(unchecked) var clients = ClientTable()
   /// The gate between the scope's records and what clients are told.
@@ -155,8 +155,9 @@ final class ScopeOrder: ContentHost, ContentMemory {
 
   /// Gives the submission that is about to be applied its sequence, and clears the notes about the last one.
   func begin() {
-    sequence += 1
+    // Models may be released with the notes, and change others on the way.
     passage.open()
+    sequence += 1
   }
 
   /// Continues the history with the given epoch after `sequence`.

@@ -84,6 +84,8 @@ final class InMemoryWorld {
   var procedures: [String: ServedProcedure] = [:]
   /// The date that the server knows; nil for a server without a calendar.
   var date: Date?
+  /// The time by which the date is later whenever the server has looked at it.
+  var dateStep: TimeInterval = 0
   var moreScopes: [String: Scope] = [:]
   /// The scopes that are hosted from a schema.
   var rows: [String: RowsContent] = [:]
@@ -135,7 +137,7 @@ final class InMemoryWorld {
         tokens += 1
         return "token\(tokens)"
       },
-      random: { 0.5 }, date: { [unowned self] in date },
+      random: { 0.5 }, date: { [unowned self] in nextDate() },
       sessionEnded: { [unowned self] in
         endedSessions.append($0)
         onSessionEnd?()
@@ -150,6 +152,11 @@ final class InMemoryWorld {
       perform($0)
     }
     server.host(scope, unknown: unknown)
+  }
+
+  private func nextDate() -> Date? {
+    defer { date? += dateStep }
+    return date
   }
 
   /// Gives the app's answer to a question about rights; without a number, to the last one.

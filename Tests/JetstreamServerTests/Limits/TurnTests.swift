@@ -82,6 +82,21 @@ struct TurnTests {
     #expect(sequences.count == 5 && sequences == sequences.sorted())
   }
 
+  @Test("What comes in one turn without a date gets one date, and the next turn a later one")
+  func dates() {
+    (world.date, world.dateStep) = (Date(timeIntervalSince1970: 1_000), 1)
+    var dates: [TimeInterval?] = []
+    let observation = world.scope.onRemoteChanges.listen {
+      dates.append($0.date?.timeIntervalSince1970)
+    }
+    let peer = RawPeer.joined(world, protocol: 2)
+    let start = world.date?.timeIntervalSince1970
+    _ = send([likes(1), likes(2)], by: peer)
+    _ = send([likes(3)], by: peer)
+    #expect(dates == [start, start, start.map { $0 + 1 }])
+    withExtendedLifetime(observation) {}
+  }
+
   private struct Refusal: Error, Encodable {}
 
   @Test(

@@ -122,6 +122,8 @@ struct WrittenTextTests {
     let origins = [
       ChangeOrigin(), ChangeOrigin(author: "Ada", seen: 4), ChangeOrigin(author: "Ada", seen: 4),
       ChangeOrigin(author: "Ada", seen: 5), ChangeOrigin(), ChangeOrigin(author: "Ada", seen: 5),
+      // Equal texts in other bytes.
+      ChangeOrigin(author: "Ren\u{E9}"), ChangeOrigin(author: "Rene\u{301}"),
     ]
     for (at, origin) in origins.enumerated() {
       (sync.sequence, sync.origin) = (12 + at, origin)
