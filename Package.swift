@@ -91,13 +91,13 @@ let package = Package(
     .executableTarget(
       name: "SocketProcess", dependencies: ["JetstreamWebSocket"],
       path: "Tests/Fixtures/SocketProcess", swiftSettings: settings),
-    // What a server makes of what clients ask for: orders, rules, procedures, states, limits. These tests and the next
-    // need no simulation: they are compiled while that is, and beside each other.
+    // Orders, rules, procedures, states and limits of a server. These tests and the next need no simulation: they are
+    // compiled while that is, and beside each other.
     .testTarget(
       name: "JetstreamServerTests",
       dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket", "Pacing"],
       swiftSettings: settings),
-    // What is between a client and a server: replicas that sync, sessions, and peers of version 1.
+    // Clients and a server together: replicas that sync, sessions, and peers of version 1.
     .testTarget(
       name: "JetstreamSyncTests",
       dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket", "Pacing"],

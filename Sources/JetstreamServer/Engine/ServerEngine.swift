@@ -27,7 +27,7 @@ package final class ServerEngine {
   }
 
   enum Connection {
-    /// No message was received yet.
+    /// No message was received yet. Indirect, since each frame looks at a copy, mostly of a session.
     indirect case fresh(params: [String: String], request: HTTPRequest?, deadline: Duration)
     /// The client has asked for a session, and the app is asked about it.
     case authenticating(Applicant)

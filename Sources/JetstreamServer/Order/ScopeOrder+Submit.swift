@@ -24,7 +24,6 @@ extension ScopeOrder {
     _ fragments: [SyncFragment], as text: FragmentsText? = nil, isAtomic: Bool,
     by submitter: Submitter, judged: consuming Draft? = nil
   ) -> Result {
-    let isJudgedNow = judged == nil
     let draft = judged.take() ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
     let effective = draft.effective
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
@@ -61,11 +60,7 @@ extension ScopeOrder {
     if hasSizeLimit, let growth { note(growth) }
     let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
     begin()
-    // Plain values bring no model back, and the one that was just found is still there.
-    let known =
-      draft.isPlain && isJudgedNow && effective.count == 1
-      ? Self.noneKnown : { [self] in departed($0) }
-    for (position, error) in content.apply(effective, known: known) {
+    for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
       result.replies[draft.positions[position]] = FragmentReply(
         error: WireError(message: "\(error)"))
     }
@@ -114,8 +109,6 @@ extension ScopeOrder {
     }
     return result
   }
-
-  private static let noneKnown: @Sendable (UUID) -> (any HostedModel)? = { _ in nil }
 
   /// Returns whether the scope has a model, with or without an object.
   private func has(_ uuid: UUID, _ draft: Draft) -> Bool {
