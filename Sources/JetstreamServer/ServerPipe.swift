@@ -88,6 +88,14 @@ struct ServerPipe: Sendable {
   ) async -> Bool {
     var batch = Batch()
     func rest(_ pause: Duration?) async -> Bool { await self.rest(pause, on: id) }
+    func add(_ part: ServerEngine.Frame, _ channel: Int) async -> Bool {
+      if batch.channel != channel || batch.count + part.count > Self.partLimit {
+        guard await rest(hand(&batch, on: id, of: connection)) else { return false }
+      }
+      batch.channel = channel
+      batch.add(.frame(part))
+      return true
+    }
     for input in inputs {
       switch input {
       case .probed: batch.add(.probed)
@@ -105,13 +113,14 @@ struct ServerPipe: Sendable {
         // Behind the gate, where it holds up no other connection.
         guard await rest(pause) else { return false }
       case .frame(let bytes):
-        let (channel, parts) = Self.parts(of: bytes)
-        for part in parts {
-          if batch.channel != channel || batch.count + part.count > Self.partLimit {
-            guard await rest(hand(&batch, on: id, of: connection)) else { return false }
+        let (channel, frame) = Self.frame(of: bytes)
+        // Mostly it has a single part, which needs no list.
+        if frame.count <= Self.partLimit {
+          guard await add(frame, channel) else { return false }
+        } else {
+          for part in Self.parts(of: frame) {
+            guard await add(part, channel) else { return false }
           }
-          batch.channel = channel
-          batch.add(.frame(part))
         }
       }
     }
@@ -169,7 +178,8 @@ struct ServerPipe: Sendable {
     _ bytes: [UInt8]
   ) async -> (channel: Int, parts: [ServerEngine.Frame]) {
     assert(EventLoop.current == nil, "A large frame must not hold up the sockets of a loop.")
-    var (channel, parts) = parts(of: bytes)
+    let (channel, frame) = frame(of: bytes)
+    var parts = parts(of: frame)
     for at in parts.indices {
       guard case .success(var messages) = parts[at].messages else { continue }
       for place in messages.indices {
@@ -182,24 +192,27 @@ struct ServerPipe: Sendable {
     return (channel, parts)
   }
 
-  /// Decodes a frame, and returns its channel with it. One of many messages comes in parts, in order: other connections get
-  /// their turn between two of them.
-  private static func parts(of bytes: [UInt8]) -> (channel: Int, parts: [ServerEngine.Frame]) {
+  /// Decodes a frame, and returns its channel with it.
+  private static func frame(of bytes: [UInt8]) -> (channel: Int, frame: ServerEngine.Frame) {
     let received = MessageFrame(bytes)
     let frame = ServerEngine.Frame(
       messages: received.messages, isArray: Message.isArrayFrame(bytes), size: bytes.count)
+    return (received.channel, frame)
+  }
+
+  /// Returns a frame of many messages in parts, in order: other connections get their turn between two of them.
+  private static func parts(of frame: ServerEngine.Frame) -> [ServerEngine.Frame] {
     guard case .success(let messages) = frame.messages, messages.count > partLimit else {
-      return (received.channel, [frame])
+      return [frame]
     }
     let ordered = ServerEngine.inOrder(messages)
-    let parts = stride(from: 0, to: ordered.count, by: partLimit).map { start in
+    return stride(from: 0, to: ordered.count, by: partLimit).map { start in
       let end = min(start + partLimit, ordered.count)
       let isLast = end == ordered.count
       return ServerEngine.Frame(
         messages: .success(Array(ordered[start..<end])), isArray: true,
-        size: isLast ? bytes.count : 0, endsFrame: isLast)
+        size: isLast ? frame.size : 0, endsFrame: isLast)
     }
-    return (received.channel, parts)
   }
 
   /// Hands over a batch, and begins another one. Returns the time for which nothing more is to be read; nil if there

@@ -102,13 +102,18 @@ extension SimulationRun {
         }
       case "ScopeSyncReply" where isBrowser(link): break
       case "ScopeSyncReply":
-        if let sequence = message["sequence"]?.whole {
-          ownSequences[link.token ?? "", default: []].insert(sequence)
+        // One that answers several change sets accepts each of them as it is.
+        let count = message["count"]?.whole
+        for before in (0..<(count ?? 1)).reversed() {
+          if let sequence = message["sequence"]?.whole {
+            ownSequences[link.token ?? "", default: []].insert(sequence - before)
+          }
+          decide(
+            Self.key(link.token ?? "", message["replyTo"]?.whole.map { $0 - before }),
+            by: message["index"]?.whole ?? -1,
+            count == nil ? message["fragmentReplies"]?.elements ?? [] : nil,
+            message["effective"].map { $0.elements }, isHeard: !link.isOverForClient)
         }
-        decide(
-          Self.key(link.token ?? "", message["replyTo"]?.whole), by: message["index"]?.whole ?? -1,
-          message["fragmentReplies"]?.elements ?? [],
-          message["effective"].map { $0.elements }, isHeard: !link.isOverForClient)
       default: break
       }
     }
@@ -126,10 +131,11 @@ extension SimulationRun {
   /// Takes the server's reply to a submitted change set.
   ///
   /// - Parameters:
+  ///   - answers: the answers to the fragments; nil if all are accepted as they are.
   ///   - effective: the fragments that the server says it has applied in place of the submitted ones.
   ///   - isHeard: whether the client still listens on the connection.
   private func decide(
-    _ key: String, by index: Int, _ answers: [PlainJSON], _ effective: [PlainJSON]?, isHeard: Bool
+    _ key: String, by index: Int, _ answers: [PlainJSON]?, _ effective: [PlainJSON]?, isHeard: Bool
   ) {
     if let earlier = replies[key] {
       // The same reply, sent again.
@@ -140,6 +146,7 @@ extension SimulationRun {
     guard let (set, client, sent) = submissions[key] else {
       return report(.messages, "The server answers message \(key), which no client has sent")
     }
+    let answers = answers ?? sent.map { _ in .object([:]) }
     guard answers.count == sent.count else {
       return report(.messages, "The server has answered \(answers.count) fragments of \(set)")
     }
@@ -316,7 +323,9 @@ enum FrameWords {
       return "\(head) [" + fragments.map(fragment).joined(separator: "; ") + "]"
     case "ScopeSyncReply":
       let answers = message["fragmentReplies"]?.elements ?? []
-      let words = answers.map { $0["error"]?["message"]?.text ?? "yes" }
+      let words =
+        message["count"]?.whole.map { ["yes, and to the \($0 - 1) before"] }
+        ?? answers.map { $0["error"]?["message"]?.text ?? "yes" }
       return "\(head) to \(message["replyTo"]?.whole ?? -1) [" + words.joined(separator: "; ") + "]"
     case "ScopeState": return "\(head) of \(message["fragments"]?.elements.count ?? 0) models"
     default: return head

@@ -61,14 +61,19 @@ struct FrameDecoder: Sendable {
     _ bytes: ArraySlice<UInt8>, emit: (Event) -> Void
   ) throws(WebSocketViolation) {
     do {
-      var rest = bytes
-      while !rest.isEmpty {
-        if case .payload = phase {
-          try takePayload(from: &rest)
-        } else if case .closed = phase {
-          return
-        } else if let byte = rest.popFirst() {
-          try takeHeader(byte)
+      var place = bytes.startIndex
+      while place < bytes.endIndex {
+        switch phase {
+        case .payload:
+          let end = min(bytes.endIndex, place + Int(length) - received)
+          try takePayload(bytes[place..<end])
+          place = end
+        case .closed: return
+        case .opcode where bytes.endIndex - place >= Self.longestHeader:
+          try takeHeader(bytes, &place)
+        default:
+          try takeHeader(bytes[place])
+          place += 1
         }
         if case .payload = phase, received == Int(length) {
           try finishFrame(emit: emit)
@@ -83,11 +88,31 @@ struct FrameDecoder: Sendable {
 
   // MARK: Header
 
+  /// The number of bytes of the longest header.
+  private static let longestHeader = 14
+
+  /// Takes the header of a frame, at `place`, of which all bytes have arrived. The rules are those of ``takeHeader(_:)``.
+  private mutating func takeHeader(
+    _ bytes: ArraySlice<UInt8>, _ place: inout Int
+  ) throws(WebSocketViolation) {
+    try takeOpcode(bytes[place])
+    try takeLength(bytes[place + 1])
+    place += 2
+    while case .extendedLength = phase {
+      try takeHeader(bytes[place])
+      place += 1
+    }
+    guard case .mask = phase else { return }
+    let low = UInt32(bytes[place]) | UInt32(bytes[place + 1]) << 8
+    key = MaskKey(bits: low | UInt32(bytes[place + 2]) << 16 | UInt32(bytes[place + 3]) << 24)
+    place += 4
+    beginPayload()
+  }
+
   private mutating func takeHeader(_ byte: UInt8) throws(WebSocketViolation) {
     switch phase {
     case .opcode:
       try takeOpcode(byte)
-      phase = .length
     case .length:
       try takeLength(byte)
     case .extendedLength(let missing):
@@ -112,7 +137,7 @@ struct FrameDecoder: Sendable {
   private mutating func takeOpcode(_ byte: UInt8) throws(WebSocketViolation) {
     guard byte & 0x70 == 0 else { throw .reservedBit }
     guard let opcode = Opcode(rawValue: byte & 0x0F) else { throw .unknownOpcode(byte & 0x0F) }
-    fin = byte & 0x80 != 0
+    (fin, phase) = (byte & 0x80 != 0, .length)
     self.opcode = opcode
     switch opcode {
     case .continuation:
@@ -167,9 +192,7 @@ struct FrameDecoder: Sendable {
 
   // MARK: Payload
 
-  private mutating func takePayload(from rest: inout ArraySlice<UInt8>) throws(WebSocketViolation) {
-    let piece = rest.prefix(Int(length) - received)
-    rest = rest.dropFirst(piece.count)
+  private mutating func takePayload(_ piece: ArraySlice<UInt8>) throws(WebSocketViolation) {
     if opcode.isControl {
       Self.append(piece, to: &control, unmaskedWith: maskKey, offset: received)
     } else {

@@ -20,6 +20,8 @@ struct LogLineTests {
         let first = LogChecksum.of(UnsafeBufferPointer(rebasing: all[..<split]))
         let both = LogChecksum.extend(first, by: UnsafeBufferPointer(rebasing: all[split...]))
         #expect(both == LogChecksum.of(all))
+        let rest = UnsafeBufferPointer(rebasing: all[split...])
+        #expect(both == LogChecksum.extendByTables(first, by: rest))
       }
     }
   }

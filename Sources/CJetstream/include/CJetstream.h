@@ -2,6 +2,8 @@
 #define CJETSTREAM_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /// The number of property trackings and schema recordings that are running in the process.
@@ -46,5 +48,11 @@ void jetstream_set_delivery(void *_Nullable delivery);
 /// Swift code dereferences; null if there is none.
 void *_Nullable jetstream_written_tree(void);
 void jetstream_set_written_tree(void *_Nullable tree);
+
+/// Returns true if the processor has an instruction for CRC-32C, so that `jetstream_crc32c` may be called.
+bool jetstream_has_crc32c(void);
+
+/// Returns the CRC-32C of bytes that follow others with the checksum `crc`.
+uint32_t jetstream_crc32c(uint32_t crc, const void *_Nullable bytes, size_t count);
 
 #endif

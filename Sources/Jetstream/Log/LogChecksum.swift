@@ -1,4 +1,6 @@
-/// CRC-32C (Castagnoli), calculated with tables, eight bytes at a time.
+import CJetstream
+
+/// CRC-32C (Castagnoli), calculated by an instruction of the processor or else with tables, eight bytes at a time.
 ///
 /// It detects every error within 32 consecutive bits, hence every change of a single byte, and up
 /// to five flipped bits in a line of ordinary length.
@@ -26,6 +28,16 @@ package enum LogChecksum {
   /// Returns the checksum of a sequence of bytes whose beginning has the checksum `crc` and whose
   /// rest is `bytes`.
   static func extend(_ crc: UInt32, by bytes: UnsafeBufferPointer<UInt8>) -> UInt32 {
+    hasInstruction
+      ? jetstream_crc32c(crc, bytes.baseAddress, bytes.count) : extendByTables(crc, by: bytes)
+  }
+
+  private static let hasInstruction = jetstream_has_crc32c()
+
+  /// Returns the same as ``extend(_:by:)``, on a processor of whatever kind.
+  static func extendByTables(
+    _ crc: UInt32, by bytes: UnsafeBufferPointer<UInt8>
+  ) -> UInt32 {
     tables.withUnsafeBufferPointer { table in
       let raw = UnsafeRawBufferPointer(bytes)
       var crc = ~crc

@@ -48,6 +48,12 @@ extension ClientEngine {
   }
 
   private func handle(_ reply: ScopeSyncReply, in channel: Int) {
+    if reply.count > 1, let last = reply.sequence {
+      for before in (0..<reply.count).reversed() {
+        accept(reply.replyTo - before, at: last - before, in: channel, by: reply.index)
+      }
+      return updateWaitingReplies()
+    }
     replicas(in: channel).first { $0.hasSent(reply.replyTo) }?
       .receive(
         .reply(
@@ -55,6 +61,16 @@ extension ClientEngine {
           effective: reply.effective, outcome: reply.outcome),
         index: reply.index)
     updateWaitingReplies()
+  }
+
+  /// Handles the server's message `index` as the reply that accepts the change set that message `messageIndex` has carried.
+  private func accept(_ messageIndex: Int, at sequence: Int, in channel: Int, by index: Int) {
+    guard let replica = replicas(in: channel).first(where: { $0.hasSent(messageIndex) }) else {
+      return
+    }
+    let replies = replica.repliesAccepting(messageIndex)
+    replica.receive(
+      .reply(messageIndex: messageIndex, replies, sequence: sequence), index: index)
   }
 
   /// Handles the server's message `index` as the reply to the change set that message `messageIndex` has carried.

@@ -119,6 +119,16 @@ package struct ReliableChannel: Sendable {
     return message
   }
 
+  /// Puts another message in the place of the one that was stamped last, which has its index and is still kept.
+  package mutating func replaceLast(with message: Message) {
+    guard let last = unacknowledged.last, last.message.index == message.index else {
+      preconditionFailure("The message that takes the place of the last one has its index.")
+    }
+    let size = message.roughSize
+    keptBytes += size - last.size
+    unacknowledged[unacknowledged.count - 1] = (message, size)
+  }
+
   /// Drops the kept messages up to an index that the peer has acknowledged, in time linear in the number of kept
   /// messages.
   ///

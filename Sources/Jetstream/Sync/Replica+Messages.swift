@@ -49,6 +49,11 @@ extension Replica {
       || session.procedures.isMarker(messageIndex) || session.partMessages[messageIndex] != nil
   }
 
+  /// Returns the replies that accept the change set which the message with this index has carried.
+  func repliesAccepting(_ messageIndex: Int) -> [FragmentReply] {
+    pending.place(sentIn: messageIndex).map { pending[$0].replies() } ?? []
+  }
+
   func resume() {
     if scope.isIncomingPaused { return }
     // The mode still holds back messages, but the app no longer pauses them.

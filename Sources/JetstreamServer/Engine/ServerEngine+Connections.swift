@@ -15,6 +15,8 @@ extension ServerEngine {
     /// The number of bytes, which the part that ends a frame has for all of it.
     let size: Int
     let endsFrame: Bool
+    /// The number of messages.
+    let count: Int
 
     package init(
       messages: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool, size: Int = 0,
@@ -22,10 +24,8 @@ extension ServerEngine {
     ) {
       (self.messages, self.isArray) = (messages, isArray)
       (self.size, self.endsFrame) = (size, endsFrame)
+      count = (try? messages.get().count) ?? 1
     }
-
-    /// The number of messages.
-    var count: Int { (try? messages.get().count) ?? 1 }
   }
 
   /// An input on a connection.

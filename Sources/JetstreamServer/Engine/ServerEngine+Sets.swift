@@ -237,28 +237,28 @@ extension ServerEngine {
     _ result: ScopeOrder.Result
   ) {
     let sequence = subscription.host.sequence
-    let isOld = session.version == 1
-    let reply = ScopeSyncReply(
-      replyTo: sync.index, fragmentReplies: result.replies,
-      sequence: isOld ? nil : result.item?.sequence, effective: isOld ? nil : result.effective,
-      outcome: isOld ? nil : result.outcome)
     session.announce(result.correction, newcomers: [], of: subscription)
     if subscription.host.order.records.isCurrent {
       guard subscription.isLive else { return }
-      answer(reply, after: sequence, of: subscription, correcting: result.correction)
+      answer(sync.index, result, after: sequence, of: subscription)
       return wait(for: session)
     }
-    answerWhenStored(subscription, of: session) {
-      [unowned self, correction = result.correction] in
-      answer(reply, after: sequence, of: subscription, correcting: correction)
+    answerWhenStored(subscription, of: session) { [unowned self, index = sync.index] in
+      answer(index, result, after: sequence, of: subscription)
     }
   }
 
   private func answer(
-    _ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription,
-    correcting correction: [SyncFragment]
+    _ index: Int, _ result: ScopeOrder.Result, after sequence: Int, of subscription: Subscription
   ) {
     let session = subscription.session
+    if let own = result.acceptedAsItIs, session.accept(index, at: own, of: subscription) { return }
+    let isOld = session.version == 1
+    let reply = ScopeSyncReply(
+      replyTo: index, fragmentReplies: result.replies,
+      sequence: isOld ? nil : result.item?.sequence, effective: isOld ? nil : result.effective,
+      outcome: isOld ? nil : result.outcome)
+    let correction = result.correction
     session.answer(reply, after: sequence, of: subscription)
     if subscription.later.count > configuration.keptLimit.messages {
       return end(session, code: 4097, reason: "too much is not acknowledged")

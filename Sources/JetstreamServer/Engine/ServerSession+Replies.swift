@@ -22,6 +22,20 @@ extension ServerSession {
     }
   }
 
+  /// Answers a change set that was accepted as it is with the reply to the one before, if that is the last message of this
+  /// turn, and nothing comes between the two.
+  ///
+  /// - Returns: false, having done nothing, if the change set needs a reply of its own.
+  func accept(_ messageIndex: Int, at sequence: Int, of subscription: Subscription) -> Bool {
+    guard version > 1, subscription.told == sequence - 1, !subscription.isBehind,
+      subscription.limit == nil, link.isOpen,
+      let reply = link.accept(messageIndex, at: sequence)
+    else { return false }
+    channel.replaceLast(with: reply)
+    subscription.tell(upTo: sequence)
+    return true
+  }
+
   /// Sends the replies that have waited for change sets that are not sent any more.
   func answerRest(of subscription: Subscription) {
     for (_, reply) in subscription.later {

@@ -33,7 +33,7 @@ final class ServerSession {
   @exclusivity(unchecked) var probe = ScriptProbe()
   /// The highest index sent when the client asked to resend, until it has resent its own messages.
   private var resumedAt: Int?
-  var expiresAt: Duration
+  @exclusivity(unchecked) var expiresAt: Duration
   /// The time at which the credentials of the session's principal expire; nil if they do not.
   var credentialsExpireAt: Duration?
 

@@ -122,6 +122,17 @@ struct SessionLink {
   /// Puts the text of messages that have to come in one frame, with commas between them.
   mutating func put(text: [UInt8]) { outbox.append(.text(text)) }
 
+  /// Lets the last message of this turn, if it accepts the change set of the message before, accept one more. Returns the
+  /// message as it is then; nil, having changed nothing, if it is another one.
+  mutating func accept(_ messageIndex: Int, at sequence: Int) -> Message? {
+    guard case .message(.scopeSyncReply(var reply))? = outbox.last,
+      reply.accept(messageIndex, at: sequence)
+    else { return nil }
+    let message = Message.scopeSyncReply(reply)
+    outbox[outbox.count - 1] = .message(message)
+    return message
+  }
+
   /// Sends these messages instead of those of this turn.
   mutating func replaceOutbox(with messages: [Message]) { outbox = messages.map { .message($0) } }
 

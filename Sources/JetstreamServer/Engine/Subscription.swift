@@ -39,7 +39,7 @@ final class Subscription {
   /// The number by which the messages of the session name the scope.
   let index: Int
   /// True until the session leaves the scope, or ends.
-  private(set) var isLive = true
+  @exclusivity(unchecked) private(set) var isLive = true
   /// The client that numbers its change sets of the scope; nil if it does not.
   @exclusivity(unchecked) private(set) var numbering: NumberingClient?
   /// The sequence up to which the client has provably seen everything.
@@ -52,7 +52,7 @@ final class Subscription {
   private var streamEnd = StreamEnd.open
   /// True while change sets wait in the host's stream, because the session has not acknowledged enough of what it was
   /// sent, or has no connection. Never for clients of version 1, which acknowledge too seldom.
-  private(set) var isBehind = false
+  @exclusivity(unchecked) private(set) var isBehind = false
   /// The part of the full state that is still to be sent, before anything else.
   var untoldState: UntoldState?
   /// The replies that wait for earlier change sets to be sent, each with the sequence that it comes after.

@@ -52,7 +52,7 @@ extension ScopeOrder {
   ) -> Bool {
     let schema = root.classSchema
     let name = schema.declaredName(key)
-    guard let written, !written.contains(name) else { return true }
+    guard let names = written.names, !names.contains(name) else { return true }
     guard let property = schema[wireName: key] else {
       return content.unknownValue(PropertyKey(uuid: root.uuid, name: key)) != nil
     }
@@ -62,7 +62,7 @@ extension ScopeOrder {
 
   /// Notes which properties of the root the fragments write, of dictionaries not each entry.
   func noteWritten(_ fragments: [SyncFragment]) {
-    guard written != nil, let root = content.root else { return }
+    guard written.names != nil, let root = content.root else { return }
     let uuid = root.uuid
     let fragments = fragments.span
     for at in fragments.indices where fragments[at].uuid == uuid {
@@ -73,19 +73,14 @@ extension ScopeOrder {
       for place in members.indices {
         if let dictionary, EntryName.isEntry(members[place].key, of: dictionary) { continue }
         let name = schema.declaredName(members[place].key)
-        noteWritten(name)
+        written.note(name)
         let isEntry =
           schema.hasDictionaries && EntryName.isEntry(members[place].key, of: name)
         dictionary = isEntry ? name : nil
       }
       let entries = fragments[at].operations.entries.span
-      for place in entries.indices { noteWritten(entries[place].key) }
+      for place in entries.indices { written.note(entries[place].key) }
     }
-  }
-
-  /// Mostly it is noted already: an insertion would make sure that the set is not shared.
-  private func noteWritten(_ name: String) {
-    if written?.contains(name) == false { written?.insert(name) }
   }
 }
 

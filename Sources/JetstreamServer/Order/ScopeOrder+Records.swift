@@ -33,7 +33,7 @@ extension ScopeOrder {
     stream = ScopeStream(limit: stream.limit)
     begin(at: history.sequence, of: history.epoch)
     clients = ClientTable(history)
-    written = history.sequence == 0 ? [] : history.written
+    written = WrittenProperties(history.sequence == 0 ? [] : history.written)
     for record in history.records {
       if let decision = record.decision {
         clients.decide(decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
@@ -55,10 +55,10 @@ extension ScopeOrder {
 
   /// Returns the current state of the scope, which has these parts, and of its clients as a history without records.
   func history(of parts: [[SyncFragment]]) -> ScopeHistory {
-    var history = ScopeHistory(epoch: epoch, sequence: sequence, state: [], clients: clients.byID)
+    var history = ScopeHistory(epoch: epoch, sequence: sequence, state: [], clients: clients.all())
     history.parts = parts
     history.forgottenUpTo = clients.forgottenUpTo
-    history.written = written
+    history.written = written.names
     return history
   }
 }

@@ -85,6 +85,13 @@ final class ScopeOrder: ContentHost, ContentMemory {
       (self.outcome, self.problems) = (outcome, problems)
     }
 
+    /// The sequence of a change set that was accepted as it is, and does nothing that its client has to be told; nil for any
+    /// other.
+    var acceptedAsItIs: Int? {
+      guard let item, effective == nil, outcome == nil, replies.areAllPlain else { return nil }
+      return item.sequence
+    }
+
     /// The replies to keep with the decision: none if the change set has a sequence and each reply accepts a fragment as it is.
     var keptReplies: [FragmentReply] {
       item != nil && replies.areAllPlain ? [] : replies
@@ -115,18 +122,16 @@ final class ScopeOrder: ContentHost, ContentMemory {
   @exclusivity(unchecked) var clients = ClientTable()
   /// The gate between the scope's records and what clients are told.
   let records = RecordGate()
-  /// The properties of the root that were written in this history, by their names on the wire; nil if the scope was
-  /// restored from a log that does not contain them.
-  @exclusivity(unchecked) var written: Set<String>? = []
+  @exclusivity(unchecked) var written = WrittenProperties([])
   /// True if change sets are also kept as values, and the histories of collections are kept: sessions of version 1, which
   /// know no operations, may leave out an element by mistake.
   @exclusivity(unchecked) var needsValues = false
-  weak var observer: (any ScopeOrderObserver)?
+  @exclusivity(unchecked) weak var observer: (any ScopeOrderObserver)?
   /// Called with the server's own change sets after they got a sequence.
   var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
 
   /// The change set that a procedure is making.
-  var committing: Commit?
+  @exclusivity(unchecked) var committing: Commit?
 
   /// The memory of what has gone since the horizon.
   var tombstones = Tombstones()

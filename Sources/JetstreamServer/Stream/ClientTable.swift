@@ -3,8 +3,11 @@ import Jetstream
 
 /// The decisions on the change sets of the clients that used a scope most recently, by client.
 struct ClientTable {
-  /// The decisions of all clients, as a snapshot stores them.
-  private(set) var byID: [UUID: ScopeHistory.Client] = [:]
+  /// The decisions of all clients, but for those of ``latest``, which may be older here.
+  private var byID: [UUID: ScopeHistory.Client] = [:]
+  /// The client that was looked up last, with its decisions: a change set is received and decided, and mostly another one of
+  /// its client follows.
+  private var latest: (id: UUID, decisions: ScopeHistory.Client)?
   /// The highest ``ScopeHistory/Client/seenAt`` of a client that was dropped from the table: clients last seen at this
   /// sequence or before may be forgotten.
   private(set) var forgottenUpTo = 0
@@ -25,7 +28,33 @@ struct ClientTable {
   var count: Int { byID.count }
 
   /// The decisions on a client's change sets; empty for an unknown client.
-  subscript(client: UUID) -> ScopeHistory.Client { byID[client] ?? .unknown }
+  subscript(client: UUID) -> ScopeHistory.Client { known(client) ?? .unknown }
+
+  /// Returns the decisions of all clients, as a snapshot stores them.
+  mutating func all() -> [UUID: ScopeHistory.Client] {
+    settle()
+    return byID
+  }
+
+  private func known(_ client: UUID) -> ScopeHistory.Client? {
+    if let latest, latest.id == client { return latest.decisions }
+    return byID[client]
+  }
+
+  /// Brings ``byID`` up to date.
+  private mutating func settle() {
+    guard let (id, decisions) = latest.take() else { return }
+    byID[id] = decisions
+  }
+
+  /// Makes a client that is in the table the latest one. Returns false if it is not in the table.
+  private mutating func lookUp(_ client: UUID) -> Bool {
+    if let latest, latest.id == client { return true }
+    settle()
+    guard let decisions = byID[client] else { return false }
+    latest = (client, decisions)
+    return true
+  }
 
   /// Returns whether a change set received from a client is new, was decided before, or contradicts an earlier decision, after
   /// dropping the decisions that the client knows by now.
@@ -43,20 +72,9 @@ struct ClientTable {
         most.map { client.bytes < $0 } ?? true
       )
     }
-    guard let known else {
-      let own = byID[client]
-      return own.map(look) ?? (look(.unknown).0, true)
-    }
-    return update(client) { own in
-      own?.forget(upTo: known)
-      return own.map(look) ?? (look(.unknown).0, true)
-    }
-  }
-
-  private mutating func update<Found>(
-    _ client: UUID, _ change: (inout ScopeHistory.Client?) -> Found
-  ) -> Found {
-    change(&byID[client])
+    guard lookUp(client) else { return (look(.unknown).0, true) }
+    if let known { latest?.decisions.forget(upTo: known) }
+    return latest.map { look($0.decisions) } ?? (look(.unknown).0, true)
   }
 
   /// Records the decision on a client's change set.
@@ -65,14 +83,17 @@ struct ClientTable {
   ///   - place: the sequence of the change set; nil if nothing of it was applied.
   ///   - sequence: the scope's current sequence.
   mutating func decide(_ decision: ScopeRecord.Decision, at place: Int?, scopeAt sequence: Int) {
-    addedBytes += byID[decision.client, default: .unknown].decide(
-      decision, at: place, scopeAt: sequence)
+    if !lookUp(decision.client) {
+      byID[decision.client] = .unknown
+      latest = (decision.client, .unknown)
+    }
+    addedBytes += latest?.decisions.decide(decision, at: place, scopeAt: sequence) ?? 0
   }
 
   /// Notes that a client fetches the scope and knows the outcomes of its change sets up to `number`.
   mutating func saw(_ client: UUID, upTo number: Int?, scopeAt sequence: Int) {
     if let number { forgetDecisions(of: client, upTo: number) }
-    byID[client]?.seenAt = sequence
+    if lookUp(client) { latest?.decisions.seenAt = sequence }
   }
 
   /// Replaces what is stored of a client with decisions that were recovered, in the order of their numbers. None of those
@@ -84,6 +105,7 @@ struct ClientTable {
     let rejected = (last..<end).map { ScopeStanding.Decision(number: $0 + 1, fragmentReplies: []) }
     let recovered = ScopeHistory.Client(decided: end, decisions: decisions + rejected)
     addedBytes += recovered.size
+    settle()
     byID[client] = recovered
   }
 
@@ -93,24 +115,25 @@ struct ClientTable {
   /// Notes that a client, of which decisions were forgotten, is known to have had its change sets up to `number` decided.
   /// The client is told so with the state at `sequence`, which may contain what is forgotten.
   mutating func noteForgotten(_ client: UUID, upTo number: Int?, scopeAt sequence: Int) {
+    settle()
     guard byID[client] != nil || number != nil else { return }
     let last = max(self[client].forgotten.number, number ?? 0)
     byID[client] = .emptied(upTo: last, isTold: true, seenAt: sequence)
   }
 
   /// Notes that a client has left the scope, or has no session any more: its decisions count among those of all others.
-  mutating func left(_ client: UUID) { addedBytes += byID[client]?.size ?? 0 }
+  mutating func left(_ client: UUID) { addedBytes += known(client)?.size ?? 0 }
 
   /// Drops the decisions that a client knows, those on its change sets up to `number`, but for the traces of the last ones.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {
-    byID[client]?.forget(upTo: number)
+    if lookUp(client) { latest?.decisions.forget(upTo: number) }
   }
 
   /// Returns whether decisions on a client's change sets may have been dropped, for a client that resumes at the
   /// sequence `since`. A client that has seen a later sequence than ``forgottenUpTo`` has also seen the decisions on
   /// its own change sets.
   func hasForgotten(_ client: UUID, since: Int?) -> Bool {
-    if let known = byID[client] { return known.forgotten.isAll }
+    if let known = known(client) { return known.forgotten.isAll }
     return since.map { $0 <= forgottenUpTo && forgottenUpTo > 0 } ?? false
   }
 
@@ -130,6 +153,7 @@ struct ClientTable {
   mutating func trim(
     to limit: Int, bytes most: Int?, present: () -> Set<UUID>, last: () -> [UUID: Int] = { [:] }
   ) {
+    settle()
     let limit = max(limit, 0)
     let margin = Self.margin(of: limit)
     if hasTooMany(for: limit) {

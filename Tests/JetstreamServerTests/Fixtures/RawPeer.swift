@@ -102,8 +102,9 @@ final class RawPeer: WorldPeer {
   }
 
   func replies(to index: Int) -> [FragmentReply]? {
-    for case .scopeSyncReply(let reply) in messages where reply.replyTo == index {
-      return reply.fragmentReplies
+    for case .scopeSyncReply(let reply) in messages where reply.answers(index) {
+      // One that answers several change sets accepts each of them, here of one fragment.
+      return reply.count > 1 ? [FragmentReply()] : reply.fragmentReplies
     }
     return nil
   }

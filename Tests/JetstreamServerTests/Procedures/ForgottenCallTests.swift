@@ -137,7 +137,7 @@ struct ForgottenCallTests {
     #expect(name("late", by: second, number: 2)?.sequence == 9)
     leave(second)
     visit(world, 2)
-    #expect(world.server.hosts.values.first?.order.clients.byID[ann] == nil)
+    #expect(world.server.hosts.values.first?.order.clients.all()[ann] == nil)
     let back = peer(world, ann, since: 0)
     #expect(try standing(of: back).isForgotten)
     // The state that it got contains what it does not know, so the stream behind that tells nothing of it.
@@ -174,8 +174,8 @@ struct ForgottenCallTests {
     // Once the change set is not in the stream any more, nothing is left of the client.
     leave(back)
     visit(world, 20)
-    let last = try #require(world.server.hosts.values.first?.order.clients)
-    #expect(last.byID[ann] == nil && last.count <= 3)
+    let last = try #require(world.server.hosts.values.first).order.clients.all()
+    #expect(last[ann] == nil && last.count <= 3)
   }
 
   @Test("A client that the server has never seen has no calls that were begun")

@@ -91,11 +91,12 @@ struct SharedStreamTests {
     for (number, writer) in writers.enumerated() {
       writer.take()
       // Each is told the others' before its replies and behind them, in the order of the scope.
-      let order = writer.messages.compactMap { message in
+      let order = writer.messages.flatMap { message -> [Int] in
         switch message {
-        case .scopeSync(let sync): sync.sequence
-        case .scopeSyncReply(let reply): reply.sequence
-        default: nil
+        case .scopeSync(let sync): sync.sequence.map { [$0] } ?? []
+        case .scopeSyncReply(let reply):
+          reply.sequence.map { Array($0 - reply.count + 1...$0) } ?? []
+        default: []
         }
       }
       #expect(order == [1, 2, 3, 4, 5, 6])

@@ -75,7 +75,7 @@ struct ForgottenDecisionTests {
       fail(peer, number: 2, count: 20)
       leave(peer)
     }
-    let clients = try #require(world.server.hosts.values.first?.order.clients.byID)
+    let clients = try #require(world.server.hosts.values.first).order.clients.all()
     #expect(clients.count == 21 && clients[honest]?.decided == 1)
     let bytes = clients.values.reduce(0) { $0 + $1.bytes }
     // A quarter more, and what the last one has added since.
@@ -108,7 +108,7 @@ struct ForgottenDecisionTests {
     let peers = (0..<20).map { _ in peer(world, UUID()) }
     for peer in peers { fail(peer, number: 1, count: 20) }
     func bytes() throws -> Int {
-      let clients = try #require(world.server.hosts.values.first?.order.clients.byID)
+      let clients = try #require(world.server.hosts.values.first).order.clients.all()
       return clients.values.reduce(0) { $0 + $1.bytes }
     }
     #expect(try bytes() > 20_000)
@@ -211,10 +211,11 @@ struct ForgottenDecisionTests {
       table.left(client)
       table.trim(to: 100, bytes: 8_000) { [] }
     }
-    #expect(table.byID.values.reduce(0) { $0 + $1.size } <= 10_000)
-    #expect(table.count == 50 && table.byID.values.contains { !$0.traces.isEmpty })
+    let all = table.all().values
+    #expect(all.reduce(0) { $0 + $1.size } <= 10_000)
+    #expect(table.count == 50 && all.contains { !$0.traces.isEmpty })
     // They know all of their decisions.
-    #expect(table.byID.values.allSatisfy { !$0.forgotten.isAll && $0.decided == 40 })
+    #expect(all.allSatisfy { !$0.forgotten.isAll && $0.decided == 40 })
   }
 
   @Test(

@@ -87,11 +87,15 @@ extension JSONParser {
     return text.utf8.count <= limit ? text : nil
   }
 
-  /// Reads an answer that accepts every fragment as it is.
+  /// Reads an answer that accepts every fragment as it is, or several change sets.
   private mutating func plainReply(_ index: Int, depth: Int) -> ScopeSyncReply? {
-    guard depth <= maxDepth, take(#","replyTo":"#), let replyTo = takeNumber(),
-      take(#","fragmentReplies":["#)
-    else { return nil }
+    guard depth <= maxDepth, take(#","replyTo":"#), let replyTo = takeNumber() else { return nil }
+    if take(#","count":"#) {
+      guard let count = takeNumber(), take(#","sequence":"#), let sequence = takeNumber(), take("}")
+      else { return nil }
+      return ScopeSyncReply(index: index, accepting: count, upTo: replyTo, at: sequence)
+    }
+    guard take(#","fragmentReplies":["#) else { return nil }
     var replies: [FragmentReply] = []
     repeat {
       guard take("{}") else { return nil }

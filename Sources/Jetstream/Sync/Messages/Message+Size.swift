@@ -10,7 +10,7 @@ extension Message {
         + (body.arguments?.roughSize ?? 0)
         + (body.text?.bytes.count ?? body.fragments.roughSize)
     case .scopeSyncReply(let body):
-      64 + (body.outcome?.roughSize ?? 0) + body.fragmentReplies.roughSize
+      64 + body.roughSizeOfFields
     case .sessionCreate(let body): 64 + body.params.roughSize
     case .scopeFetch(let body): 64 + body.name.utf8.count + body.params.roughSize
     case .scopeFetchReply(let body):
@@ -25,7 +25,7 @@ extension Message {
 
 extension [FragmentReply] {
   /// The approximate number of bytes that the replies take on the wire.
-  fileprivate var roughSize: Int {
+  var roughSize: Int {
     var size = 0
     let replies = span
     for at in replies.indices { size += replies[at].roughSize }
