@@ -96,13 +96,22 @@ struct FrameDecoder: Sendable {
     _ bytes: ArraySlice<UInt8>, _ place: inout Int
   ) throws(WebSocketViolation) {
     try takeOpcode(bytes[place])
-    try takeLength(bytes[place + 1])
+    let marked = bytes[place + 1]
     place += 2
-    while case .extendedLength = phase {
-      try takeHeader(bytes[place])
-      place += 1
+    if marked & 0x7F == 126, !opcode.isControl {
+      try checkMask(marked)
+      length = UInt64(bytes[place]) << 8 | UInt64(bytes[place + 1])
+      place += 2
+      guard length > 125 else { throw .nonMinimalLength }
+      try finishLength()
+    } else {
+      try takeLength(marked)
+      while case .extendedLength = phase {
+        try takeHeader(bytes[place])
+        place += 1
+      }
     }
-    guard case .mask = phase else { return }
+    guard role == .server else { return }
     let low = UInt32(bytes[place]) | UInt32(bytes[place + 1]) << 8
     key = MaskKey(bits: low | UInt32(bytes[place + 2]) << 16 | UInt32(bytes[place + 3]) << 24)
     place += 4
@@ -152,11 +161,7 @@ struct FrameDecoder: Sendable {
   }
 
   private mutating func takeLength(_ byte: UInt8) throws(WebSocketViolation) {
-    switch (role, byte & 0x80 != 0) {
-    case (.server, false): throw .unmaskedFrame
-    case (.client, true): throw .maskedFrame
-    default: break
-    }
+    try checkMask(byte)
     let short = byte & 0x7F
     if opcode.isControl, short > 125 { throw .controlFrameTooLong }
     length = 0
@@ -169,6 +174,12 @@ struct FrameDecoder: Sendable {
       return
     }
     phase = .extendedLength(missing: extendedSize)
+  }
+
+  private func checkMask(_ byte: UInt8) throws(WebSocketViolation) {
+    let isMasked = byte & 0x80 != 0
+    if isMasked == (role == .server) { return }
+    throw isMasked ? .maskedFrame : .unmaskedFrame
   }
 
   /// Compares the announced length with the limits before a single byte of the payload is taken.

@@ -121,12 +121,13 @@ package struct ReliableChannel: Sendable {
 
   /// Puts another message in the place of the one that was stamped last, which has its index and is still kept.
   package mutating func replaceLast(with message: Message) {
-    guard let last = unacknowledged.last, last.message.index == message.index else {
-      preconditionFailure("The message that takes the place of the last one has its index.")
-    }
+    let last = unacknowledged.count - 1
+    precondition(
+      last >= 0 && message.index == highestSent,
+      "The message that takes the place of the last one has its index, and that one is kept.")
     let size = message.roughSize
-    keptBytes += size - last.size
-    unacknowledged[unacknowledged.count - 1] = (message, size)
+    keptBytes += size - unacknowledged[last].size
+    unacknowledged[last] = (message, size)
   }
 
   /// Drops the kept messages up to an index that the peer has acknowledged, in time linear in the number of kept

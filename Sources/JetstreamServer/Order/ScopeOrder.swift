@@ -117,7 +117,7 @@ final class ScopeOrder: ContentHost, ContentMemory {
   /// The identity of this history of the scope.
   private(set) var epoch: String
   /// The newest part of the order.
-  var stream: ScopeStream
+  @exclusivity(unchecked) var stream: ScopeStream
   /// The decisions on the change sets of clients that number them.
   @exclusivity(unchecked) var clients = ClientTable()
   /// The gate between the scope's records and what clients are told.

@@ -24,8 +24,9 @@ final class RecordGate {
   private(set) var unstoredBytes = 0
   /// True from a failure of the store until it has stored records again.
   private(set) var isStalled = false
+  // No access to it is open while other code runs: actions are released where it is not being changed.
   /// The actions that wait for records to be durable, each with the number of records that it waits for.
-  private var waiting: [(records: Int, action: () -> Void)] = []
+  @exclusivity(unchecked) private var waiting: [(records: Int, action: () -> Void)] = []
   /// True while actions that have waited run: what they have run once more comes behind them.
   private var runsActions = false
 
@@ -97,7 +98,11 @@ final class RecordGate {
   }
 
   /// Lets go of the actions that wait, which know the host: nothing will be told any more.
-  func forgetWaiting() { waiting = [] }
+  func forgetWaiting() {
+    let forgotten = waiting
+    waiting = []
+    withExtendedLifetime(forgotten) {}
+  }
 
   /// Describes what must not be the case between two inputs, a line for each; empty if all is well.
   func checkInvariants() -> [String] {

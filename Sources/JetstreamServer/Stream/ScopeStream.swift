@@ -44,8 +44,8 @@ final class StreamItem: Sendable {
 /// missed more gets the full state.
 ///
 /// A scope keeps change sets of a few times its full state's size: with more, a client that has missed them all is better
-/// off with the state. See ``Extent``.
-package struct ScopeStream {
+/// off with the state. See ``Extent``. A class, since many look at it for each change set.
+package final class ScopeStream {
   /// An amount of change sets.
   package struct Limit {
     /// The number of change sets.
@@ -72,23 +72,25 @@ package struct ScopeStream {
     package var scopeBytes: Int?
   }
 
+  // No access to those that are marked is open while other code runs: items run none when they are released.
   /// The items, behind those that were dropped.
-  private var places: [StreamItem] = []
+  @exclusivity(unchecked) private var places: [StreamItem] = []
   /// For each place, ``totalBytes`` once its item was appended.
-  private var ends: [Int] = []
+  @exclusivity(unchecked) private var ends: [Int] = []
   /// The number of places whose items were dropped.
-  private var droppedCount = 0
+  @exclusivity(unchecked) private var droppedCount = 0
   /// The number of these whose items were released: with each new item, a few are. Many at once would hold up all others, and
   /// their memory would be in no cache when it is needed again.
-  private var releasedCount = 0
+  @exclusivity(unchecked) private var releasedCount = 0
   /// The approximate size of the items in bytes.
-  private(set) var bytes = 0
+  @exclusivity(unchecked) private(set) var bytes = 0
   /// The approximate size in bytes of all items ever appended.
-  private(set) var totalBytes = 0
+  @exclusivity(unchecked) private(set) var totalBytes = 0
   let limit: Extent
+  /// Measuring it reads models, whose values may be code of the app.
   private var state: StateSize
   /// The approximate size of the change sets that are kept, at least.
-  private(set) var keptBytes: Int
+  @exclusivity(unchecked) private(set) var keptBytes: Int
 
   init(limit: Extent) {
     self.limit = limit
@@ -100,7 +102,7 @@ package struct ScopeStream {
 
   private var count: Int { places.count - droppedCount }
 
-  mutating func append(_ item: StreamItem) {
+  func append(_ item: StreamItem) {
     let size = item.roughSize
     places.append(item)
     bytes += size
@@ -113,7 +115,7 @@ package struct ScopeStream {
   /// Measures the full state if the stream has grown enough since the last time, and keeps change sets accordingly. Cost:
   /// O(1), or once for so many bytes of the stream, that of reading a few hundred models; of a scope with a limit on its size,
   /// up to sixteen times as many.
-  mutating func measureState(of content: any HostedContent) {
+  func measureState(of content: any HostedContent) {
     for _ in 0..<(limit.scopeBytes == nil ? 1 : 16) {
       guard state.isDue(at: totalBytes) else { return }
       if state.measure(content, at: totalBytes) { keepWorth() }
@@ -121,25 +123,25 @@ package struct ScopeStream {
   }
 
   /// Measures the full state of a scope with a limit on its size from its beginning to its end. Cost: O(n).
-  mutating func measureWholeState(of content: any HostedContent) {
+  func measureWholeState(of content: any HostedContent) {
     while !state.measure(content, at: totalBytes) {}
     keepWorth()
   }
 
   /// Reads a part of the state of a scope that is about to refuse a change set. Returns the effort, in models that were read:
   /// 0 if nothing has changed since the state was measured.
-  mutating func measureForRefusal(_ content: any HostedContent) -> Int {
+  func measureForRefusal(_ content: any HostedContent) -> Int {
     defer { keepWorth() }
     return state.measureForRefusal(content, at: totalBytes)
   }
 
   /// Takes the size of a state that was measured elsewhere.
-  mutating func takeSize(bytes: Int, ofModels count: Int) {
+  func takeSize(bytes: Int, ofModels count: Int) {
     state.take(bytes: bytes, ofModels: count, at: totalBytes)
     keepWorth()
   }
 
-  private mutating func keepWorth() {
+  private func keepWorth() {
     let (wanted, before) = (state.bytes.map { max(limit.leastBytes, limit.states * $0) }, keptBytes)
     keptBytes = min(limit.bytes, wanted ?? .max)
     trimIfDue()
@@ -155,14 +157,14 @@ package struct ScopeStream {
   func estimatedBytes(of models: Int) -> Int { state.estimate(of: models) }
 
   /// Changes the size of the full state by what a change set has done to it.
-  mutating func noteSize(_ change: (inout StateSize) -> Void) { change(&state) }
+  func noteSize(_ change: (inout StateSize) -> Void) { change(&state) }
 
-  private mutating func trimIfDue() {
+  private func trimIfDue() {
     // Half of the items are dropped at once, so that the cost of each append stays negligible.
     if count > 2 * limit.sets || bytes > 2 * keptBytes { trim() }
   }
 
-  private mutating func trim() {
+  private func trim() {
     while count > 1, count > limit.sets || bytes > keptBytes {
       bytes = totalBytes - ends[droppedCount]
       droppedCount += 1
@@ -170,7 +172,7 @@ package struct ScopeStream {
   }
 
   /// Releases some of the items that were dropped, and the places of all once that is done.
-  private mutating func release(_ most: Int) {
+  private func release(_ most: Int) {
     guard releasedCount < droppedCount else { return }
     let end = releasedCount + min(droppedCount - releasedCount, most)
     for place in releasedCount..<end { places[place] = .dropped }
