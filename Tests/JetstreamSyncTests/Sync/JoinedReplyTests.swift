@@ -158,7 +158,6 @@ struct JoinedReplyTests {
       index: 4, replyTo: 7, fragmentReplies: [FragmentReply()], sequence: 20)
     #expect(!reply.accept(9, at: 21) && !reply.accept(8, at: 22) && reply.count == 1)
     #expect(reply.accept(8, at: 21) && reply.accept(9, at: 22))
-    #expect(!ScopeSyncReply(replyTo: 8, fragmentReplies: []).onlyAccepts)
     let message = Message.scopeSyncReply(reply)
     let text =
       #"{"type":"ScopeSyncReply","index":4,"replyTo":9,"count":3,"sequence":22}"#

@@ -93,7 +93,13 @@ extension JSONParser {
     if take(#","count":"#) {
       guard let count = takeNumber(), take(#","sequence":"#), let sequence = takeNumber(), take("}")
       else { return nil }
-      return ScopeSyncReply(index: index, accepting: count, upTo: replyTo, at: sequence)
+      return ScopeSyncReply(index: index, acceptingSets: count, upTo: replyTo, at: sequence)
+    }
+    if take(#","accepted":"#) {
+      guard let count = takeNumber(), (2...ScopeSyncReply.mostAccepted).contains(count),
+        take(#","sequence":"#), let sequence = takeNumber(), take("}")
+      else { return nil }
+      return ScopeSyncReply(index: index, replyTo: replyTo, accepting: count, sequence: sequence)
     }
     guard take(#","fragmentReplies":["#) else { return nil }
     var replies: [FragmentReply] = []

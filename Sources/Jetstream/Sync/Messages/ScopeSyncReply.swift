@@ -10,29 +10,58 @@ package struct ScopeSyncReply: Sendable, Hashable {
   /// ``sequence``, or ``noSequence``.
   private var place: Int
   private var answered: UInt32 = 1
-  /// The number of fragments of one change set that was accepted as it is; 0 for several.
+  /// The number of fragments if there is one change set, and each of its fragments was accepted as it is; 0 for any other
+  /// answer.
   private var acceptedCount: UInt32
   /// The other fields of an answer that does more than accept; they are shared by its copies.
   private let details: Details?
 
   /// Creates the answer to a change set.
+  ///
+  /// - Parameter text: the text of `effective`, if it was made already.
   package init(
     index: Int = 0, replyTo: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
-    effective: [SyncFragment]? = nil, outcome: CallOutcome? = nil
+    effective: [SyncFragment]? = nil, as text: FragmentsText? = nil, outcome: CallOutcome? = nil
   ) {
     (self.index, self.replyTo) = (index, replyTo)
     place = sequence ?? Self.noSequence
-    if effective == nil, outcome == nil, fragmentReplies.areAllPlain,
-      let count = UInt32(exactly: fragmentReplies.count)
-    {
-      (acceptedCount, details) = (count, nil)
+    let count = UInt32(exactly: fragmentReplies.count) ?? 0
+    acceptedCount = fragmentReplies.areAllPlain ? count : 0
+    if acceptedCount > 0, effective == nil, outcome == nil {
+      details = nil
     } else {
-      acceptedCount = 0
-      details = Details(fragmentReplies, effective, outcome)
+      details = Details(
+        replies: acceptedCount > 0 ? [] : fragmentReplies, effective: effective, text: text,
+        outcome: outcome)
     }
   }
 
+  /// Creates the answer that accepts several fragments of a change set as they are.
+  init(
+    index: Int, replyTo: Int, accepting count: Int, sequence: Int,
+    effective: [SyncFragment]? = nil, outcome: CallOutcome? = nil
+  ) {
+    (self.index, self.replyTo, place) = (index, replyTo, sequence)
+    acceptedCount = UInt32(clamping: count)
+    details =
+      effective == nil && outcome == nil
+      ? nil : Details(replies: [], effective: effective, text: nil, outcome: outcome)
+  }
+
+  /// Creates the answer that accepts several change sets; nil if the numbers are none of such an answer.
+  init?(index: Int, acceptingSets count: Int, upTo replyTo: Int, at sequence: Int) {
+    guard 2...Self.mostSets ~= count, replyTo >= count, sequence >= count else { return nil }
+    (self.index, self.replyTo, place) = (index, replyTo, sequence)
+    (answered, acceptedCount, details) = (UInt32(count), 0, nil)
+  }
+
   private static let noSequence = Int.min
+
+  /// The number of fragments up to which one number accepts all of them. A reader makes a reply for each of them.
+  static let mostAccepted = 1 << 20
+
+  /// The largest number of change sets that one message answers.
+  package static let mostSets = 10_000
 
   /// The change set's sequence, or nil if no part of it was accepted; of several, that of the last one. Since version 2.
   package var sequence: Int? { place == Self.noSequence ? nil : place }
@@ -46,16 +75,10 @@ package struct ScopeSyncReply: Sendable, Hashable {
     messageIndex <= replyTo && messageIndex > replyTo - count
   }
 
-  /// One reply for each fragment, in the same order; none if it answers several change sets.
+  /// One reply for each fragment, in the same order; none if it answers several change sets. Cost: O(n).
   package var fragmentReplies: [FragmentReply] {
-    if let details { return details.fragmentReplies }
-    return answered > 1 ? [] : Array(repeating: FragmentReply(), count: Int(acceptedCount))
-  }
-
-  /// The approximate number of bytes that the replies and the outcome take on the wire.
-  var roughSizeOfFields: Int {
-    guard let details else { return answered > 1 ? 16 : 3 * Int(acceptedCount) }
-    return (details.outcome?.roughSize ?? 0) + details.fragmentReplies.roughSize
+    acceptedCount > 0
+      ? Array(repeating: FragmentReply(), count: Int(acceptedCount)) : details?.replies ?? []
   }
 
   /// The changes that the server made instead of the submitted ones; nil if they are the same. Since version 2.
@@ -64,22 +87,27 @@ package struct ScopeSyncReply: Sendable, Hashable {
   /// The outcome of the procedure; nil if none was called. Since version 2.
   package var outcome: CallOutcome? { details?.outcome }
 
-  /// Answers one more change set, if this answer, and that one's, only accept: the one of the next message, at the next
-  /// sequence. Returns false, and changes nothing, for any other.
+  /// The approximate number of bytes that the replies and the outcome take on the wire.
+  var roughSizeOfFields: Int {
+    (isNumber ? 16 : fragmentReplies.roughSize) + (details?.outcome?.roughSize ?? 0)
+  }
+
+  /// True if a number is sent in place of the replies. A reply of version 1 has no sequence.
+  private var isNumber: Bool {
+    answered > 1
+      || (acceptedCount > 1 && acceptedCount <= Self.mostAccepted && place != Self.noSequence)
+  }
+
+  /// Answers one more change set, if this answer only accepts: the one of the next message, at the next sequence. Returns
+  /// false, and changes nothing, for any other.
   package mutating func accept(_ next: Int, at sequence: Int) -> Bool {
     guard details == nil, next == replyTo + 1, place != Self.noSequence, sequence == place + 1,
-      answered < Self.most
+      answered < Self.mostSets
     else { return false }
     (replyTo, place, acceptedCount) = (next, sequence, 0)
     answered += 1
     return true
   }
-
-  /// The largest number of change sets that one message answers.
-  package static let most = 10_000
-
-  /// True if it says no more than that change sets were accepted, and their sequences.
-  package var onlyAccepts: Bool { details == nil && place != Self.noSequence }
 
   /// Returns the reply without the sequence and the effect of the change set.
   package func withoutEffect() -> ScopeSyncReply {
@@ -90,24 +118,27 @@ package struct ScopeSyncReply: Sendable, Hashable {
 
   /// The fields of an answer that does more than accept.
   private final class Details: Sendable, Hashable {
-    let fragmentReplies: [FragmentReply]
+    let replies: [FragmentReply]
     let effective: [SyncFragment]?
+    /// The text of ``effective``, if it was made already.
+    let text: FragmentsText?
     let outcome: CallOutcome?
 
     init(
-      _ fragmentReplies: [FragmentReply], _ effective: [SyncFragment]?, _ outcome: CallOutcome?
+      replies: [FragmentReply], effective: [SyncFragment]?, text: FragmentsText?,
+      outcome: CallOutcome?
     ) {
-      (self.fragmentReplies, self.effective) = (fragmentReplies, effective)
+      (self.replies, self.effective, self.text) = (replies, effective, text)
       self.outcome = outcome
     }
 
     static func == (left: Details, right: Details) -> Bool {
       left === right
-        || (left.fragmentReplies == right.fragmentReplies && left.effective == right.effective
+        || (left.replies == right.replies && left.effective == right.effective
           && left.outcome == right.outcome)
     }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(fragmentReplies.count) }
+    func hash(into hasher: inout Hasher) { hasher.combine(replies.count) }
   }
 }
 
@@ -123,37 +154,44 @@ extension ScopeSyncReply: MessageBody {
     let replyTo = try fields.wholeNumber("replyTo")
     let sequence = try fields.optionalNumber("sequence")
     if let count = try fields.optionalNumber("count") {
-      guard let sequence, let reply = Self(accepting: count, upTo: replyTo, at: sequence) else {
-        throw fields.invalid("count", "should be from 2 to \(Self.most), with a sequence")
+      guard let sequence,
+        let reply = Self(index: fields.index, acceptingSets: count, upTo: replyTo, at: sequence)
+      else {
+        throw fields.invalid("count", "should be from 2 to \(Self.mostSets), beside a sequence")
       }
       self = reply
-      index = fields.index
       return
     }
-    let replies = try fields.elements("fragmentReplies", FragmentReply.init(json:))
     let effective =
       fields.has("effective") ? try fields.elements("effective", SyncFragment.init(json:)) : nil
+    let outcome = try fields.outcome()
+    if !fields.has("fragmentReplies"), let count = try fields.optionalNumber("accepted") {
+      guard (2...Self.mostAccepted).contains(count), let sequence else {
+        throw fields.invalid(
+          "accepted", "should be from 2 to \(Self.mostAccepted), beside a sequence")
+      }
+      self.init(
+        index: fields.index, replyTo: replyTo, accepting: count, sequence: sequence,
+        effective: effective, outcome: outcome)
+      return
+    }
     self.init(
-      index: fields.index, replyTo: replyTo, fragmentReplies: replies, sequence: sequence,
-      effective: effective, outcome: try fields.outcome())
-  }
-
-  /// Creates the answer that accepts a number of change sets; nil if the numbers are none of such an answer.
-  init?(index: Int = 0, accepting count: Int, upTo replyTo: Int, at sequence: Int) {
-    guard 2...Self.most ~= count, replyTo >= count, sequence >= count else { return nil }
-    self.init(index: index, replyTo: replyTo, fragmentReplies: [], sequence: sequence)
-    answered = UInt32(count)
+      index: fields.index, replyTo: replyTo,
+      fragmentReplies: try fields.elements("fragmentReplies", FragmentReply.init(json:)),
+      sequence: sequence, effective: effective, outcome: outcome)
   }
 
   func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
     sink.put("replyTo", replyTo)
     if answered > 1 {
       sink.put("count", count)
+    } else if isNumber {
+      sink.put("accepted", Int(acceptedCount))
     } else {
       sink.put("fragmentReplies", fragmentReplies)
     }
     if let sequence { sink.put("sequence", sequence) }
-    if let effective { sink.put("effective", effective) }
+    if let effective { sink.put("effective", effective, as: details?.text) }
     if let outcome { sink.put("outcome", outcome.json) }
   }
 }
