@@ -54,15 +54,19 @@ extension SyncFragment {
   /// have any number of entries.
   private static let fewProperties = 16
 
-  /// Returns the number of operations, of elements of arrays and of properties beyond a few of a fragment, and one for
-  /// itself.
+  /// Returns the number of operations, of elements of arrays, of members of objects and of properties beyond a few of a
+  /// fragment, and one for itself.
   fileprivate var size: Int {
     var result = 1 + max(0, properties.count - Self.fewProperties)
     let entries = operations.entries.span
     for at in entries.indices { result += entries[at].operations.count }
     let members = properties.members.span
     for at in members.indices {
-      if case .array(let elements) = members[at].value { result += elements.count }
+      switch members[at].value {
+      case .array(let elements): result += elements.count
+      case .object(let object): result += object.count
+      default: break
+      }
     }
     return result
   }

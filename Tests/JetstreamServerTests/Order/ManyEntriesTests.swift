@@ -176,5 +176,8 @@ struct ManyEntriesTests {
     }
     #expect(isLarge(200) && isLarge(50, fragments: 4))
     #expect(!isLarge(90) && !isLarge(8, fragments: 100) && isLarge(0, fragments: 101))
+    let counts = JSONObject((0..<200).map { ("\($0)", JSONValue.integer(1)) })
+    let values = ScopeSync(scopeIndex: 0, fragments: [change(["counts": .object(counts)])])
+    #expect(values.isLarger(than: 100) && !values.isLarger(than: 300))
   }
 }
