@@ -1,5 +1,7 @@
-/// The large change sets that are being judged, one slice in each turn, and the subscriptions whose waiting change sets go
-/// on in the next one.
+/// The large change sets that are being judged, a slice at a time, the scopes whose full states are being measured, a part at a
+/// time, and the subscriptions whose waiting change sets go on in the next turn.
+///
+/// A turn has one slice or one part, alternately if there are both.
 ///
 /// The sessions take turns: one that sends many waits for itself, and not others for it.
 struct JudgementQueue {
@@ -9,6 +11,10 @@ struct JudgementQueue {
   /// The subscriptions in which change sets wait for the next turn, and for nothing else.
   private var released: [Subscription] = []
   private var releasedIDs: Set<ObjectIdentifier> = []
+  /// The scopes of whose full states another part is to be measured, each of them once.
+  private var measured: [ScopeHost] = []
+  /// True if the next turn has a part of a full state, if one is to be measured.
+  private var measuresNext = false
   /// The number of the turn. One begins when a connection has brought something, and when the server goes on with what
   /// waits.
   private(set) var turn = 1
@@ -32,7 +38,7 @@ struct JudgementQueue {
   mutating func asksForTurn() -> Bool {
     if isTurnDue { return false }
     letGo()
-    if isEmpty, released.isEmpty { return false }
+    if isEmpty, released.isEmpty, measured.isEmpty { return false }
     isTurnDue = true
     return true
   }
@@ -40,15 +46,28 @@ struct JudgementQueue {
   /// Begins a turn in which no large change set goes on.
   mutating func beginTurn() { turn += 1 }
 
-  /// Begins a turn: returns the first change set of the session whose turn it is, which goes on if it is not over by the next
-  /// time; nil if there is none.
-  mutating func next() -> LargeSet? {
+  /// The work of a turn.
+  enum Work {
+    /// The next slice of a large change set.
+    case set(LargeSet)
+    /// The next part of the full state of a scope.
+    case measurement(ScopeHost)
+  }
+
+  /// Begins a turn: returns its work, nil if there is none. That is a slice of the first change set of the session whose turn
+  /// it is, which goes on if it is not over by the next time, or a part of a full state.
+  mutating func next() -> Work? {
     isTurnDue = false
     turn += 1
     letGo()
+    if isEmpty || measuresNext, !measured.isEmpty {
+      measuresNext = false
+      return .measurement(measured.removeFirst())
+    }
+    measuresNext = true
     guard let session = sessions.first, let set = sets[session]?.first else { return nil }
     sessions.append(sessions.removeFirst())
-    return set
+    return .set(set)
   }
 
   /// Has the change sets that wait in a subscription go on in the next turn.
@@ -77,8 +96,14 @@ struct JudgementQueue {
     for subscription in others { release(subscription) }
   }
 
-  /// Lets go of the change sets that are over.
+  /// Has another part of the full state of a scope measured, behind those of other scopes.
+  mutating func measure(_ host: ScopeHost) {
+    if !measured.contains(where: { $0 === host }) { measured.append(host) }
+  }
+
+  /// Lets go of the change sets that are over, and of the scopes that are hosted no more.
   private mutating func letGo() {
+    measured.removeAll(where: \.hasEnded)
     for (session, own) in sets where own.contains(where: \.isOver) {
       let left = own.filter { !$0.isOver }
       sets[session] = left.isEmpty ? nil : left

@@ -35,14 +35,29 @@ extension ServerEngine {
     askForTurn()
   }
 
-  /// Judges the next slice of a large change set. Call it once for each ``Action/judge``, when others have had their turn.
+  /// Has a part of a scope's full state measured if that is due, in a turn of its own: the next part, if that is due then, in
+  /// another one. A part may have a model that holds all others.
+  func measureState(of host: ScopeHost) {
+    guard host.order.stream.isMeasurementDue else { return }
+    work.judgements.measure(host)
+    askForTurn()
+  }
+
+  /// Judges the next slice of a large change set or, in turn with that, measures a part of a full state. Call it once for each
+  /// ``Action/judge``, when others have had their turn.
   package func judge(now: Duration) {
     self.now = now
     isHandling = true
-    if let set = work.judgements.next(), let host = set.host {
+    switch work.judgements.next() {
+    case .set(let set):
+      guard let host = set.host else { break }
       // The server's own changes come first in the order. Those who are told of them may end the change set.
       host.content.seal()
       if let findings = set.advance(configuration.sliceSize) { decide(set, findings, in: host) }
+    case .measurement(let host):
+      host.order.measureState()
+      measureState(of: host)
+    case nil: break
     }
     takeReleased()
     askForTurn()

@@ -55,7 +55,7 @@ extension ServerEngine {
     let hosts = hostsWithNews
     hostsWithNews = []
     for host in hosts {
-      host.order.measureState()
+      measureState(of: host)
       guard let run = host.audience.takeNews() else { continue }
       let end = StreamPlace(run.last, in: host.order.stream)
       var connections: [Int] = []

@@ -3,7 +3,7 @@ import Jetstream
 
 /// Measuring the full state, for the amount of change sets that are kept and for the limit on the size of the scope.
 extension ScopeOrder {
-  /// Measures the full state if that is due, and keeps as much of the stream as it is worth.
+  /// Measures a part of the full state if that is due, and keeps as much of the stream as it is worth.
   func measureState() { stream.measureState(of: content) }
 
   /// Measures the full state of a scope with a limit on its size, as far as that was not done when its rows were made:

@@ -112,14 +112,13 @@ package final class ScopeStream {
     release(4)
   }
 
-  /// Measures the full state if the stream has grown enough since the last time, and keeps change sets accordingly. Cost:
-  /// O(1), or once for so many bytes of the stream, that of reading a few hundred models; of a scope with a limit on its size,
-  /// up to sixteen times as many.
+  /// True if a part of the full state is to be measured: the stream has grown enough since the last time.
+  var isMeasurementDue: Bool { state.isDue(at: totalBytes) }
+
+  /// Measures a part of the full state if that is due, and keeps change sets accordingly. Cost: O(1), or once for so many bytes
+  /// of the stream, that of reading a few hundred models.
   func measureState(of content: any HostedContent) {
-    for _ in 0..<(limit.scopeBytes == nil ? 1 : 16) {
-      guard state.isDue(at: totalBytes) else { return }
-      if state.measure(content, at: totalBytes) { keepWorth() }
-    }
+    if isMeasurementDue, state.measure(content, at: totalBytes) { keepWorth() }
   }
 
   /// Measures the full state of a scope with a limit on its size from its beginning to its end. Cost: O(n).

@@ -3,7 +3,7 @@ import Jetstream
 
 /// The approximate size of a scope's full state, which is measured again and again while the scope's stream grows.
 ///
-/// The models are read a few hundred at a time, in turns in which the scope was changed: no turn takes long, and a
+/// The models are read a few hundred at a time, in turns of their own after the scope was changed: no turn takes long, and a
 /// scope that does not change costs nothing. The next measurement begins when the stream has grown by twice the size, so
 /// that each byte of the stream costs the same, whatever the size of the scope. Until then the scope may grow to three
 /// times what was measured, or shrink.
@@ -11,7 +11,7 @@ import Jetstream
 /// A scope with a limit is measured as a whole when it is hosted, and again when it may have reached the limit. In between,
 /// and during a measurement, the models that come and go are counted with their sizes, and so is what clients make longer or
 /// shorter. What is left out, such as the longer values of the app, is in the stream, and each part of the state is due at
-/// a size of the stream: a turn with a large change set reads several.
+/// a size of the stream: a large change set makes several due, each of which is read in a turn of its own.
 struct StateSize {
   /// The size in bytes; nil if it was not measured yet, or is larger than any stream.
   private(set) var bytes: Int?
