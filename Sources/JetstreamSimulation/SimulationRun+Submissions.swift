@@ -111,7 +111,7 @@ extension SimulationRun {
           decide(
             Self.key(link.token ?? "", message["replyTo"]?.whole.map { $0 - before }),
             by: message["index"]?.whole ?? -1,
-            count == nil ? message["fragmentReplies"]?.elements ?? [] : nil,
+            count == nil ? message.fragmentAnswers : nil,
             message["effective"].map { $0.elements }, isHeard: !link.isOverForClient)
         }
       default: break
@@ -322,7 +322,7 @@ enum FrameWords {
       let fragments = message["fragments"]?.elements ?? []
       return "\(head) [" + fragments.map(fragment).joined(separator: "; ") + "]"
     case "ScopeSyncReply":
-      let answers = message["fragmentReplies"]?.elements ?? []
+      let answers = message.fragmentAnswers
       let words =
         message["count"]?.whole.map { ["yes, and to the \($0 - 1) before"] }
         ?? answers.map { $0["error"]?["message"]?.text ?? "yes" }
@@ -338,5 +338,13 @@ enum FrameWords {
     ) { old, _ in old }
     return "\(fragment["type"]?.text ?? "?") \(fragment["clsName"]?.text ?? "?") "
       + "\(fragment["uuid"] ?? .null) \(PlainJSON.object(values))"
+  }
+}
+
+extension PlainJSON {
+  /// The answer of a reply to each fragment: one number accepts all of several.
+  fileprivate var fragmentAnswers: [PlainJSON] {
+    if let count = self["accepted"]?.whole { return Array(repeating: .object([:]), count: count) }
+    return self["fragmentReplies"]?.elements ?? []
   }
 }

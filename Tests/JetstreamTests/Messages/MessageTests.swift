@@ -82,6 +82,33 @@ struct MessageTests {
         == .scopeSyncReply(ScopeSyncReply(index: 1, replyTo: 1, fragmentReplies: [.init()])))
   }
 
+  @Test("One number accepts several fragments as they are, unless the reply is one of version 1")
+  func accepted() throws {
+    func text(_ replies: [FragmentReply], sequence: Int?) -> String {
+      Message.scopeSyncReply(
+        ScopeSyncReply(replyTo: 1, fragmentReplies: replies, sequence: sequence)
+      ).json.text
+    }
+    let plain = Array(repeating: FragmentReply(), count: 3)
+    let head = #"{"type":"ScopeSyncReply","index":0,"replyTo":1,"#
+    #expect(text(plain, sequence: 4) == head + #""accepted":3,"sequence":4}"#)
+    #expect(text(plain, sequence: nil) == head + #""fragmentReplies":[{},{},{}]}"#)
+    #expect(text([plain[0]], sequence: 4) == head + #""fragmentReplies":[{}],"sequence":4}"#)
+    let denied = plain + [FragmentReply(error: .rejected("no"))]
+    #expect(text(denied, sequence: 4).contains(#""fragmentReplies":[{},{},{},{"error""#))
+    for (count, isRead) in [
+      (0, false), (1, false), (3, true), (1 << 20, true), (1 << 20 + 1, false),
+    ] {
+      let message = try? read(head + #""accepted":\#(count),"sequence":4}"#)
+      guard case .scopeSyncReply(let reply)? = message else {
+        #expect(!isRead, "\(count)")
+        continue
+      }
+      #expect(isRead && reply.fragmentReplies.count == count && reply.sequence == 4)
+      #expect(reply.fragmentReplies.areAllPlain)
+    }
+  }
+
   @Test("A procedure goes out with atomic, as old servers demand")
   func procedure() {
     let sync = ScopeSync(scopeIndex: 0, fragments: [], procedure: "Cart.checkout")

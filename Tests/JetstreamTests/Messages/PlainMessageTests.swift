@@ -26,6 +26,8 @@ struct PlainMessageTests {
         ScopeSyncReply(
           index: 3, replyTo: 7, fragmentReplies: [.init(), .init()], sequence: 100)),
       .scopeSyncReply(
+        ScopeSyncReply(index: 3, replyTo: 7, fragmentReplies: [.init()], sequence: 100)),
+      .scopeSyncReply(
         ScopeSyncReply(
           index: 3, replyTo: 7, fragmentReplies: [.init(error: .rejected("no"))], sequence: 1,
           effective: [change])),
