@@ -16,6 +16,8 @@ package final class Document {
     package internal(set) var entered: [Row] = []
     /// The rows that have left, in that order. A row can come in and leave at once.
     package internal(set) var left: [Row] = []
+    /// True if everything was applied, and the rows that the change set adds, all of them and no others, have come in.
+    package internal(set) var onlyAdds = false
   }
 
   /// The classes of the document.
@@ -66,9 +68,21 @@ package final class Document {
   package func apply(_ fragments: [SyncFragment], known: @escaping (UUID) -> Row? = { _ in nil })
     -> Outcome
   {
-    var writer = RowWriter(document: self, known: known)
-    writer.write(fragments)
-    return writer.outcome
+    var preparation = RowPreparation(of: fragments, in: self, known: known)
+    preparation.finish()
+    return apply(&preparation)
+  }
+
+  /// Applies a change set for which everything was made ready, and since then nothing has changed. Cost: as for that of its
+  /// fragments, but without what it takes to read the additions, and to apply many operations to a collection.
+  ///
+  /// - Parameter preparation: is of no use any more then, but takes time to be freed.
+  package func apply(_ preparation: inout RowPreparation) -> Outcome {
+    precondition(
+      preparation.isComplete && preparation.writer.document === self,
+      "The preparation is not complete, or that of another document.")
+    preparation.writer.link()
+    return preparation.writer.outcome
   }
 
   /// Replaces everything by a full state, whose first fragment is the root.

@@ -52,11 +52,12 @@ struct RowIndex {
     count += 1
   }
 
-  /// Makes room for a number of rows more. A table that would grow no more than once for them is left as it is: otherwise
-  /// each call could cost O(n) in all rows.
+  /// Makes room for a number of rows more. A table that grows does so by a half at least: otherwise each call could cost O(n)
+  /// in all rows.
   mutating func reserve(_ additional: Int) {
     let slots = (count + additional) * 4 / 3 + 1
-    if slots > hashes.count, additional > count / 2 { resize(to: max(16, slots)) }
+    guard additional > 0, slots > hashes.count else { return }
+    resize(to: max(16, slots, hashes.count + hashes.count / 2))
   }
 
   /// Removes the row of the model with this UUID. Returns false if there is none. Cost: O(1).

@@ -1,10 +1,14 @@
 import Foundation
 
 /// Writes the fragments of one change set into a document.
+///
+/// First it makes the rows that the change set adds, and writes to them: nothing in the document leads to them yet, and nothing
+/// in it changes. ``link()`` does the rest.
 struct RowWriter {
   let document: Document
   /// Finds rows that have left and may come back.
   let known: (UUID) -> Row?
+  let fragments: [SyncFragment]
   var outcome = Document.Outcome()
   /// The rows that the fragments add.
   var created = CreatedRows()
@@ -15,22 +19,69 @@ struct RowWriter {
   /// The rows below which ``takeIn(_:)`` has not looked yet.
   var open: [Row] = []
 
-  init(document: Document, known: @escaping (UUID) -> Row?) {
+  /// The positions of the additions that were looked at.
+  private var additions: [Int] = []
+  /// The row of each of them; nil for one that has failed, and for one that is left to ``link()``.
+  private var rows: [Row?] = []
+  /// The places, among the additions, of those of rows that are in the document or may come back. Their rows change when
+  /// nothing comes in between any more.
+  private var later: [Int] = []
+  /// The number of additions that were written, but for those that are left to ``link()``.
+  private var writtenCount = 0
+  /// The operations on collections that were looked at before ``link()``, by the position of the fragment and the key.
+  var edits: [Int: [String: CollectionEdit]] = [:]
+
+  init(_ fragments: [SyncFragment], document: Document, known: @escaping (UUID) -> Row?) {
     self.document = document
     self.known = known
+    self.fragments = fragments
   }
 
-  mutating func write(_ fragments: [SyncFragment]) {
-    let additions = fragments.indices.filter { fragments[$0].kind == .add }
-    created.reserve(additions.count)
-    var rows: [Row?] = []
-    rows.reserveCapacity(additions.count)
+  /// Makes room for the rows of all additions.
+  mutating func expectAdditions() {
+    let fragments = fragments
+    let count = fragments.count { $0.kind == .add }
+    created.reserve(count)
+    additions.reserveCapacity(count)
+    rows.reserveCapacity(count)
+  }
+
+  /// Makes the rows of the additions in a part of the fragments. Each part begins where the last one ended.
+  mutating func make(_ part: Range<Int>) {
     // The fragments are read where they stand: each copy is retained field by field.
-    for at in additions { rows.append(make(fragments.span[at], at)) }
+    let fragments = fragments
+    for at in part where fragments[at].kind == .add {
+      let uuid = fragments[at].uuid
+      if document[uuid] != nil || created[uuid] == nil && known(uuid) != nil {
+        later.append(additions.count)
+        rows.append(nil)
+      } else {
+        rows.append(make(fragments.span[at], at))
+      }
+      additions.append(at)
+    }
+  }
+
+  /// Writes the additions in a part of the fragments to the rows that were made for them, once all were made. Each part
+  /// begins where the last one ended.
+  mutating func writeAdditions(_ part: Range<Int>) {
+    let fragments = fragments
+    for at in part where fragments[at].kind == .add {
+      if let row = rows[writtenCount] { write(fragments.span[at], to: row, at) }
+      writtenCount += 1
+    }
+  }
+
+  /// Changes the document.
+  mutating func link() {
+    let fragments = fragments
     document.reserve(created.count)
     outcome.entered.reserveCapacity(created.count)
-    for (place, at) in additions.enumerated() {
-      if let row = rows[place] { write(fragments.span[at], to: row, at) }
+    for place in later { rows[place] = make(fragments.span[additions[place]], additions[place]) }
+    for place in later {
+      if let row = rows[place] {
+        write(fragments.span[additions[place]], to: row, additions[place])
+      }
     }
     for at in fragments.indices where fragments[at].kind == .change {
       guard let row = find(fragments[at].uuid) else {
@@ -40,12 +91,18 @@ struct RowWriter {
       write(fragments.span[at], to: row, at)
     }
     letGo()
+    var areAllIn = true
     for (place, at) in additions.enumerated() {
       if let row = rows[place], isIn(row) { continue }
+      areAllIn = false
       let uuid = fragments[at].uuid
       guard let row = created.unreferenced(uuid), !isIn(row) else { continue }
       fail(at, .noParent(className: fragments[at].className, model: uuid))
     }
+    // Each of them has come in, and each row that comes in is noted as often as it does.
+    outcome.onlyAdds =
+      areAllIn && outcome.errors.isEmpty && outcome.left.isEmpty
+      && outcome.entered.count == created.count
   }
 
   /// Returns the row that an addition is written to. Nil, after noting an error, if there is none.
@@ -81,7 +138,8 @@ struct RowWriter {
     for entry in fragment.operations {
       guard let property = property(entry.key, row, at) else { continue }
       if property.isCollection {
-        edit(property, of: row, entry.operations, at)
+        let known = edits.isEmpty ? nil : edits[at]?.removeValue(forKey: entry.key)
+        link(known ?? edit(property, of: row, entry.operations, at), property, row)
       } else {
         add(entry.operations, to: property, of: row, at)
       }
@@ -114,7 +172,7 @@ struct RowWriter {
     }
   }
 
-  private mutating func property(_ key: String, _ row: Row, _ at: Int) -> PropertySchema? {
+  mutating func property(_ key: String, _ row: Row, _ at: Int) -> PropertySchema? {
     guard let property = row.schema[wireName: key] else {
       fail(
         at,
@@ -159,44 +217,6 @@ struct RowWriter {
     }
   }
 
-  private mutating func edit(
-    _ property: PropertySchema, of row: Row, _ operations: [PropertyOperation], _ at: Int
-  ) {
-    // The rows that the operations insert, and the places of those that are left out.
-    var (inserted, leftOut): ([Row], [Int]) = ([], [])
-    var removes = false
-    for (place, operation) in operations.enumerated() {
-      switch operation {
-      case .insert(let uuid, _):
-        guard let child = child(uuid, property, row, at) else {
-          leftOut.append(place)
-          continue
-        }
-        if inserted.isEmpty { inserted.reserveCapacity(operations.count - place) }
-        inserted.append(child)
-      case .remove: removes = true
-      case .move: break
-      case .add:
-        fail(at, invalid(property, row))
-        leftOut.append(place)
-      }
-    }
-    var applied = operations
-    if !leftOut.isEmpty {
-      let leftOut = Set(leftOut)
-      applied = operations.indices.filter { !leftOut.contains($0) }.map { operations[$0] }
-    }
-    row.apply(applied, to: property)
-    guard isIn(row) else { return }
-    let holder = RowHolders.Holder(row, property)
-    if removes, !inserted.isEmpty { return noteMembers(after: applied, of: holder) }
-    for child in inserted { hold(child, by: holder) }
-    if !removes { return }
-    for case .remove(let uuid) in applied {
-      if let child = find(uuid) { release(child, from: holder) }
-    }
-  }
-
   private mutating func add(
     _ operations: [PropertyOperation], to property: PropertySchema, of row: Row, _ at: Int
   ) {
@@ -212,7 +232,7 @@ struct RowWriter {
   }
 
   /// Returns the row that a property is to hold. Nil, after noting an error, if it cannot hold it.
-  private mutating func child(
+  mutating func child(
     _ uuid: UUID, _ property: PropertySchema, _ row: Row, _ at: Int
   ) -> Row? {
     let new = created.index(of: uuid)
@@ -237,9 +257,9 @@ struct RowWriter {
     created[uuid] ?? document[uuid] ?? known(uuid)
   }
 
-  private mutating func fail(_ at: Int, _ error: ScopeError) { outcome.errors.append((at, error)) }
+  mutating func fail(_ at: Int, _ error: ScopeError) { outcome.errors.append((at, error)) }
 
-  private func invalid(_ property: PropertySchema, _ row: Row) -> ScopeError {
+  func invalid(_ property: PropertySchema, _ row: Row) -> ScopeError {
     .invalidValue(
       className: row.schema.wireName, model: row.uuid, property: property.wireName,
       expected: property.type.description)

@@ -37,6 +37,8 @@ package protocol Hostable: AnyObject {
 package protocol ContentHost: AnyObject {
   /// Takes a model that has come into the content. `byClient` is false for a change of the app.
   func entered(_ model: any HostedModel, byClient: Bool)
+  /// Takes models that have come into the content, in their order.
+  func entered<Model: HostedModel>(all models: [Model], byClient: Bool)
   /// Takes a model that has left the content.
   func left(_ model: any HostedModel, _ leaving: Leaving)
   /// Makes room for a number of models that are about to leave.

@@ -127,16 +127,43 @@ package final class RowsContent: HostedContent {
     known: @escaping (UUID) -> (any HostedModel)?
   ) -> [(fragment: Int, error: ScopeError)] {
     let outcome = document.apply(fragments, known: { known($0) as? Row })
+    note(outcome, of: fragments, byClient: byClient)
+    return outcome.errors
+  }
+
+  /// Begins to make a client's change set ready to be applied.
+  ///
+  /// - Parameter known: Finds models that have left and may come back.
+  func prepare(
+    _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
+  ) -> RowPreparation {
+    RowPreparation(of: fragments, in: document, known: { known($0) as? Row })
+  }
+
+  /// Applies a client's change set that was made ready. Returns what could not be applied, by the index of the fragment, and
+  /// true if all was, and the models that it adds are all that have come or gone.
+  func apply(
+    _ preparation: inout RowPreparation
+  ) -> (errors: [(fragment: Int, error: ScopeError)], onlyAdds: Bool) {
+    let outcome = document.apply(&preparation)
+    note(outcome, of: preparation.fragments, byClient: true)
+    return (outcome.errors, outcome.onlyAdds)
+  }
+
+  private func note(
+    _ outcome: Document.Outcome, of fragments: [SyncFragment], byClient: Bool
+  ) {
     if let host {
-      for row in outcome.entered { host.entered(row, byClient: byClient) }
+      if !outcome.entered.isEmpty { host.entered(all: outcome.entered, byClient: byClient) }
       host.expect(departures: outcome.left.count)
       for row in outcome.left { host.left(row, Leaving(byClient: byClient)) }
     }
-    if let stateDigest {
-      for fragment in fragments { stateDigest.note(fragment.uuid) }
-      for row in outcome.entered + outcome.left { stateDigest.note(row.uuid) }
-    }
-    return outcome.errors
+    guard let stateDigest else { return }
+    // Read where they stand: each copy is retained field by field.
+    let fragments = fragments.span
+    for at in fragments.indices { stateDigest.note(fragments[at].uuid) }
+    for row in outcome.entered { stateDigest.note(row.uuid) }
+    for row in outcome.left { stateDigest.note(row.uuid) }
   }
 
   package func restore(

@@ -13,6 +13,8 @@ struct JudgementQueue {
   private var releasedIDs: Set<ObjectIdentifier> = []
   /// The scopes of whose full states another part is to be measured, each of them once.
   private var measured: [ScopeHost] = []
+  /// The results of change sets that were decided, which take time to be freed.
+  private var spent: [LargeSet.Findings] = []
   /// True if the next turn has a part of a full state, if one is to be measured.
   private var measuresNext = false
   /// The number of the turn. One begins when a connection has brought something, and when the server goes on with what
@@ -38,7 +40,7 @@ struct JudgementQueue {
   mutating func asksForTurn() -> Bool {
     if isTurnDue { return false }
     letGo()
-    if isEmpty, released.isEmpty, measured.isEmpty { return false }
+    if isEmpty, released.isEmpty, measured.isEmpty, spent.isEmpty { return false }
     isTurnDue = true
     return true
   }
@@ -59,6 +61,7 @@ struct JudgementQueue {
   mutating func next() -> Work? {
     isTurnDue = false
     turn += 1
+    spent = []
     letGo()
     if isEmpty || measuresNext, !measured.isEmpty {
       measuresNext = false
@@ -95,6 +98,9 @@ struct JudgementQueue {
     for subscription in subscriptions { release(subscription) }
     for subscription in others { release(subscription) }
   }
+
+  /// Leaves it to the next turn to free the result of a change set that was decided.
+  mutating func free(_ findings: LargeSet.Findings) { spent.append(findings) }
 
   /// Has another part of the full state of a scope measured, behind those of other scopes.
   mutating func measure(_ host: ScopeHost) {

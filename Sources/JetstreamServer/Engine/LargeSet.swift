@@ -4,8 +4,8 @@ import Jetstream
 /// A large change set, which is judged in slices between which others have their turn.
 ///
 /// The slices find reasons to reject fragments. If they leave nothing, that is the decision. So it is if nothing has changed the
-/// scope meanwhile. Otherwise, the rest is judged in one piece, as the scope is by then: so nothing is accepted that was only
-/// permitted before.
+/// scope meanwhile: then further slices make ready what is to be applied. Once something has changed the scope, the rest is
+/// judged and applied in one piece, as the scope is by then: so nothing is accepted that was only permitted before.
 final class LargeSet: UndecidedSet {
   /// The JSON text of the fragments, if it was made.
   let text: FragmentsText?
@@ -22,6 +22,10 @@ final class LargeSet: UndecidedSet {
   private var isOutdated = false
   /// The number of times that the judgement has begun again for that.
   private var restarts = 0
+  /// The preparation of ``draft``, once all is judged.
+  private var preparation: ScopeOrder.Preparation?
+  /// The accepted draft, while it is made ready.
+  private var draft: ScopeOrder.Draft?
   /// The state of the scope when the judgement began; nil if what the slices accept has to be judged again in any case.
   private var basis: ScopeOrder.Basis?
 
@@ -40,7 +44,7 @@ final class LargeSet: UndecidedSet {
 
   override func drop(comesAgain: Bool = true) {
     isOver = true
-    judgement = nil
+    (judgement, preparation, draft) = (nil, nil, nil)
   }
 
   /// Notes that a model has come into the scope.
@@ -59,14 +63,22 @@ final class LargeSet: UndecidedSet {
     /// Some may be accepted; what the judgement has found holds.
     case open(Judgement)
     /// Some are accepted: the scope is as it was when they were judged.
-    case accepted(ScopeOrder.Draft, objections: [Int: WireError])
+    case accepted(ScopeOrder.Draft, objections: [Int: WireError], ScopeOrder.Preparation?)
 
     var isRejection: Bool { if case .rejected = self { true } else { false } }
   }
 
-  /// Judges the next slice. Returns nil unless it was the last one.
+  /// Judges, or makes ready, the next slice. Returns nil unless it was the last one.
   func advance(_ amount: Int) -> Findings? {
     guard !isOver, let host, var judgement = self.judgement.take() else { return nil }
+    if let preparation {
+      if preparation.isCurrent(for: host.order) {
+        return advance(preparation, amount, judgement, in: host.order)
+      }
+      // What was made ready is of no use.
+      (self.preparation, draft) = (nil, nil)
+      if !isOutdated { return .open(judgement) }
+    }
     if isOutdated {
       isOutdated = false
       restarts += 1
@@ -89,10 +101,28 @@ final class LargeSet: UndecidedSet {
       (rejected.isRejected, rejected.problems) = (draft.isRejected, draft.problems)
       return .rejected(rejected)
     }
-    if basis != nil, basis == host.order.basis {
-      return .accepted(draft, objections: judgement.objections)
+    let isCurrent = basis != nil && basis == host.order.basis
+    if isCurrent {
+      preparation = host.order.preparation(of: draft, sync.fragments, as: text, by: submitter)
+      if preparation == nil { return .accepted(draft, objections: judgement.objections, nil) }
     }
+    // From here on, it is of use only if the scope changes.
     judgement.restart()
-    return .open(judgement)
+    if !isCurrent { return .open(judgement) }
+    (self.judgement, self.draft) = (judgement, draft)
+    return nil
+  }
+
+  private func advance(
+    _ preparation: ScopeOrder.Preparation, _ amount: Int, _ judgement: Judgement,
+    in order: ScopeOrder
+  ) -> Findings? {
+    var budget = WorkBudget(amount)
+    guard preparation.advance(&budget, in: order), let draft else {
+      self.judgement = judgement
+      return nil
+    }
+    (self.preparation, self.draft) = (nil, nil)
+    return .accepted(draft, objections: judgement.objections, preparation)
   }
 }

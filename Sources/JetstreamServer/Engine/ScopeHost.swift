@@ -62,6 +62,11 @@ final class ScopeHost: ScopeOrderObserver {
     states.note(uuid)
   }
 
+  func arrived(all uuids: [UUID]) {
+    if !undecided.isEmpty { for uuid in uuids { undecided.noteArrival(of: uuid) } }
+    states.note(all: uuids)
+  }
+
   func appended(_ sealed: SealedChanges) { twin?.localChange(sealed, of: order) }
 
   /// Forgets what is gone up to `horizon`, which every session has seen.

@@ -51,6 +51,9 @@ struct ScopeStates {
   /// Notes that models of the scope were changed, or have come or gone.
   mutating func note(_ uuid: UUID) { reader?.note(uuid) }
 
+  /// Notes that models of the scope have come.
+  mutating func note(all uuids: [UUID]) { reader?.note(all: uuids) }
+
   /// Returns the state of `host` at its sequence; nil if it is still being read.
   ///
   /// - Parameter isSettled: false if the content has changes of the app that no change set has. The state has them too,

@@ -53,7 +53,9 @@ extension ServerEngine {
       guard let host = set.host else { break }
       // The server's own changes come first in the order. Those who are told of them may end the change set.
       host.content.seal()
-      if let findings = set.advance(configuration.sliceSize) { decide(set, findings, in: host) }
+      guard let findings = set.advance(configuration.sliceSize) else { break }
+      decide(set, findings, in: host)
+      if case .accepted = findings { work.judgements.free(findings) }
     case .measurement(let host):
       host.order.measureState()
       measureState(of: host)
@@ -78,9 +80,10 @@ extension ServerEngine {
         switch outcome {
         case .rejected(let error):
           host.order.reject(set.sync.fragments, unjudged: error, submitter)
-        case .judged(let draft, let objections):
+        case .judged(let draft, let objections, let prepared):
           apply(
-            set.sync, as: set.text, by: &submitter, to: host, judged: draft, found: objections)
+            set.sync, as: set.text, by: &submitter, to: host, judged: draft, found: objections,
+            prepared: prepared)
         }
       let author = set.submitter.author.map { ($0.client, $0.number, set.checksum) }
       keep(result, of: author, in: host)
@@ -102,7 +105,7 @@ extension ServerEngine {
   private enum Outcome {
     /// All of it is rejected for a reason that has nothing to do with what it changes.
     case rejected(WireError)
-    case judged(ScopeOrder.Draft, objections: [Int: WireError])
+    case judged(ScopeOrder.Draft, objections: [Int: WireError], ScopeOrder.Preparation?)
   }
 
   private func outcome(
@@ -118,12 +121,13 @@ extension ServerEngine {
       ? nil : limit(exceededBy: set.sync, of: set.bytes, from: set.session, in: host)
     if let limit { return .rejected(reached(limit)) }
     switch findings {
-    case .rejected(let draft): return .judged(draft, objections: [:])
-    case .accepted(let draft, let objections): return .judged(draft, objections: objections)
+    case .rejected(let draft): return .judged(draft, objections: [:], nil)
+    case .accepted(let draft, let objections, let prepared):
+      return .judged(draft, objections: objections, prepared)
     case .open(let judgement):
       let objections = judgement.objections
       return .judged(
-        host.order.rest(of: judgement, by: set.currentSubmitter), objections: objections)
+        host.order.rest(of: judgement, by: set.currentSubmitter), objections: objections, nil)
     }
   }
 }

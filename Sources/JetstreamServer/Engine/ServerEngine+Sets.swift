@@ -216,17 +216,19 @@ extension ServerEngine {
   ///   - submitter: the session that has sent it; gets the date, and the room that there is now.
   ///   - draft: the draft of the change set, if it was judged already.
   ///   - objections: what slices have found before, if it was judged in slices.
+  ///   - prepared: what slices have made ready for the draft.
   func apply(
     _ sync: ScopeSync, as text: FragmentsText?, by submitter: inout ScopeOrder.Submitter,
     to host: ScopeHost, judged draft: consuming ScopeOrder.Draft?,
-    found objections: [Int: WireError]? = nil
+    found objections: [Int: WireError]? = nil, prepared: ScopeOrder.Preparation? = nil
   ) -> ScopeOrder.Result {
     submitter.origin.date = submitter.origin.date ?? dateOfTurn()
     submitter.room = room(in: host)
     host.twin?.prepare(host.order)
     // The twin is given the same draft, of which it takes what was accepted.
     let judged = host.twin == nil ? nil : draft.flatMap { draft in objections.map { (draft, $0) } }
-    let result = host.order.submit(sync, as: text, by: submitter, judged: draft)
+    let result = host.order.submit(
+      sync, as: text, by: submitter, judged: draft, prepared: prepared)
     host.twin?.submit(sync, by: submitter, host.order, result, judged)
     if let limit = result.exceeded { hooks.limitReached(limit) }
     return result
@@ -257,7 +259,7 @@ extension ServerEngine {
     let reply = ScopeSyncReply(
       replyTo: index, fragmentReplies: result.replies,
       sequence: isOld ? nil : result.item?.sequence, effective: isOld ? nil : result.effective,
-      outcome: isOld ? nil : result.outcome)
+      as: result.effective == nil ? nil : result.item?.text, outcome: isOld ? nil : result.outcome)
     let correction = result.correction
     session.answer(reply, after: sequence, of: subscription)
     if subscription.later.count > configuration.keptLimit.messages {

@@ -20,17 +20,11 @@ extension ScopeOrder {
     result.reserveCapacity(result.count + effective.count)
     for at in effective.indices {
       if let model = content.sharedModel(effective[at].uuid) {
-        var fragment = SyncFragment(
-          effective[at].kind, uuid: effective[at].uuid, className: model.wireClassName,
-          properties: currentValues(of: effective[at], in: model, asValues: asValues),
-          operations: asValues ? [:] : effective[at].operations)
-        if told?.concerns(fragment.uuid) == true {
-          let staysAsItIs = settle(&fragment, of: model, told!)
-          let isEmpty = fragment.properties.isEmpty && fragment.operations.isEmpty
-          if !staysAsItIs, isEmpty, fragment.kind == .change { continue }
-          told!.note(fragment, at)
+        if let fragment = toldFragment(
+          at, of: effective, model, asValues: asValues, after: &told)
+        {
+          result.append(fragment)
         }
-        result.append(fragment)
       } else if unknown == .keep, let kept = currentValues(ofUnknown: effective[at]) {
         result.append(kept)
       }
@@ -38,16 +32,40 @@ extension ScopeOrder {
     return result
   }
 
+  /// Returns an applied fragment with the server's values; nil if nothing of it is left to be told.
+  ///
+  /// - Parameters:
+  ///   - told: what the fragments in front of it tell; nil if all operations can be told.
+  ///   - allAreThere: true if the scope is known to have all models that the fragments insert.
+  func toldFragment(
+    _ at: Int, of effective: [SyncFragment], _ model: any HostedModel, asValues: Bool = false,
+    after told: inout ToldValues?, allAreThere: Bool = false
+  ) -> SyncFragment? {
+    var fragment = SyncFragment(
+      effective[at].kind, uuid: effective[at].uuid, className: model.wireClassName,
+      properties: currentValues(of: effective[at], in: model, asValues: asValues),
+      operations: asValues ? [:] : effective[at].operations)
+    if told?.concerns(fragment.uuid) == true {
+      let staysAsItIs = settle(&fragment, of: model, told!, allAreThere)
+      let isEmpty = fragment.properties.isEmpty && fragment.operations.isEmpty
+      if !staysAsItIs, isEmpty, fragment.kind == .change { return nil }
+      told!.note(fragment, at)
+    }
+    return fragment
+  }
+
   /// Leaves out the operations on properties whose resulting values are told, and tells the resulting value in place of
   /// operations that a client cannot repeat.
   ///
   /// - Returns: true if the fragment stays as it is.
   private func settle(
-    _ fragment: inout SyncFragment, of model: any HostedModel, _ told: ToldValues
+    _ fragment: inout SyncFragment, of model: any HostedModel, _ told: ToldValues,
+    _ allAreThere: Bool
   ) -> Bool {
     let uuid = fragment.uuid
     let staysAsItIs = fragment.operations.allSatisfy {
-      !told.includes($0.key, of: uuid) && canBeRepeated($0, on: model.classSchema)
+      !told.includes($0.key, of: uuid)
+        && (allAreThere || canBeRepeated($0, on: model.classSchema))
     }
     if staysAsItIs { return true }
     var left = PropertyOperations()
@@ -160,7 +178,7 @@ extension ScopeOrder {
 }
 
 /// The properties of which a change set tells the resulting values, as far as it has operations on their models.
-private struct ToldValues {
+struct ToldValues {
   /// The position of the last fragment that has operations, by model.
   private var lastEdits: [UUID: Int] = [:]
   /// The model of them if there is one alone.

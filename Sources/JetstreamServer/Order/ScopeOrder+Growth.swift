@@ -31,15 +31,18 @@ extension ScopeOrder {
   /// Returns the growth by the fragments of a draft. Cost: O(n) in the fragments, in the values that they replace, in the
   /// places of the models that they insert and remove, and in the models that come in.
   func growth(by fragments: [SyncFragment]) -> Growth {
-    var comparison = GrowthComparison(of: content, memory: self)
+    var comparison = growthComparison
     for fragment in fragments where fragment.kind == .add { comparison.expect(fragment) }
     for fragment in fragments { comparison.add(fragment) }
     return comparison.growth
   }
+
+  /// A comparison that has not begun. It is told all additions first, and then all fragments.
+  var growthComparison: GrowthComparison { GrowthComparison(of: content, memory: self) }
 }
 
 /// The difference between what the properties of a scope have and what fragments leave in them, each counted once.
-private struct GrowthComparison {
+struct GrowthComparison {
   /// A value of up to this number of bytes counts like a number: a property can always have one.
   private static let shortValue = 64
   /// The size of a reference to a model, in quotes and with a comma.

@@ -8,13 +8,15 @@ extension ScopeOrder {
   /// - Parameters:
   ///   - text: the JSON text of the fragments, if it was made already.
   ///   - judged: the draft of the change set, if it was judged already.
+  ///   - prepared: what was made ready for that draft; of no use if the scope has changed since.
   func submit(
     _ sync: ScopeSync, as text: FragmentsText? = nil, by submitter: Submitter,
-    judged: consuming Draft? = nil
+    judged: consuming Draft? = nil, prepared: Preparation? = nil
   ) -> Result {
     sync.procedure == nil
       ? submit(
-        sync.fragments, as: text, isAtomic: sync.atomic == true, by: submitter, judged: judged)
+        sync.fragments, as: text, isAtomic: sync.atomic == true, by: submitter, judged: judged,
+        prepared: prepared)
       : submitInitial(sync.fragments, by: submitter, judged: judged)
   }
 
@@ -22,15 +24,16 @@ extension ScopeOrder {
   /// the scope's own changes before making `submitter`.
   func submit(
     _ fragments: [SyncFragment], as text: FragmentsText? = nil, isAtomic: Bool,
-    by submitter: Submitter, judged: consuming Draft? = nil
+    by submitter: Submitter, judged: consuming Draft? = nil, prepared: Preparation? = nil
   ) -> Result {
+    let ready = prepared.flatMap { $0.isReady(for: self) ? $0 : nil }
     let draft = judged.take() ?? judgedDraft(of: fragments, isAtomic: isAtomic, by: submitter)
     let effective = draft.effective
     if draft.isRejected { return rejectAll(draft, fragments, submitter) }
     var effort = draft.effort
     var growth: Growth?
     if let room = submitter.room {
-      let own = self.growth(by: effective)
+      let own = ready?.growth ?? self.growth(by: effective)
       guard hasRoom(for: own, in: room, &effort) else {
         return reject(draft, fragments, exceeding: room.limit, effort, submitter)
       }
@@ -40,8 +43,10 @@ extension ScopeOrder {
     result.effort = effort
     let accepted =
       draft.accepted.count == fragments.count ? fragments : draft.accepted.map { fragments[$0] }
-    if !draft.isPlain {
-      for fragment in accepted where fragment.kind == .add && has(fragment.uuid, draft) {
+    if let ready {
+      for uuid in ready.addedAgain { tombstones.noteAddedAgain(uuid) }
+    } else if !draft.isPlain {
+      for fragment in accepted where addsAgain(fragment, draft) {
         tombstones.noteAddedAgain(fragment.uuid)
       }
     }
@@ -58,9 +63,10 @@ extension ScopeOrder {
     }
 
     if hasSizeLimit, let growth { note(growth) }
-    let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
+    let inverse =
+      keepsInverses ? ready?.inverse ?? ChangeInverse(of: effective, in: content) : nil
     begin()
-    for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
+    for (position, error) in apply(effective, ready) {
       result.replies[draft.positions[position]] = FragmentReply(
         error: WireError(message: "\(error)"))
     }
@@ -83,22 +89,27 @@ extension ScopeOrder {
       for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
     }
     let standsAsItIs = draft.isPlain && stands(effective)
-    let done = standsAsItIs ? effective : broadcast(of: effective)
+    let told = ready.flatMap { toldFragments(of: effective, $0) }
+    let done = standsAsItIs ? effective : told?.fragments ?? broadcast(of: effective)
     if hasSizeLimit { noteArrivals(done, unknown: draft.unknownModels, left) }
     result.set = undo.map {
       ChangeSet(
         fragments: done, undo: $0, author: submitter.origin.author,
         message: submitter.origin.message, date: submitter.origin.date)
     }
-    let isUnchanged = standsAsItIs || (submitter.usesOperations && isSame(done, accepted))
+    let isUnchanged =
+      standsAsItIs
+      || (submitter.usesOperations && (told?.isUnchanged ?? done.areSame(as: accepted)))
+    let hasText =
+      standsAsItIs
+      || (text != nil && isUnchanged && (told?.hasSameText ?? done.haveSameText(as: fragments)))
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
-      text: standsAsItIs || (text != nil && isUnchanged && hasSameText(done, fragments))
-        ? text : nil,
+      text: hasText ? text : told?.text,
       whole: needsValues ? broadcast(of: effective, asValues: true) : nil,
       newcomers: takeNewcomers(among: done),
       replies: result.replies.areAllPlain ? [] : result.replies)
-    append(item)
+    append(item, onlyAdds: told != nil)
     result.item = item
     if submitter.usesOperations {
       if !isUnchanged { result.effective = done }
@@ -110,39 +121,18 @@ extension ScopeOrder {
     return result
   }
 
-  /// Returns whether the scope has a model, with or without an object.
-  private func has(_ uuid: UUID, _ draft: Draft) -> Bool {
-    content.sharedModel(uuid) != nil || draft.unknownModels.contains(uuid)
+  /// Applies the fragments of a draft. Returns what could not be applied, by the index of the fragment.
+  private func apply(
+    _ effective: [SyncFragment], _ ready: Preparation?
+  ) -> [(fragment: Int, error: ScopeError)] {
+    ready?.apply() ?? content.apply(effective, known: { [self] in departed($0) })
   }
 
-  /// Returns whether the applied fragments equal the submitted ones to the letter. A value that is equal only as the
-  /// property's type reads it, such as a rounded number, is sent back to its writer: replicas are equal byte for byte.
-  private func isSame(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
-    guard done.count == submitted.count else { return false }
-    // The fragments are read where they stand: each copy is retained field by field.
-    return done.indices.allSatisfy { at in
-      guard done[at].uuid == submitted[at].uuid, done[at].kind == submitted[at].kind,
-        done[at].operations == submitted[at].operations,
-        done[at].properties.count == submitted[at].properties.count
-      else { return false }
-      let values = submitted[at].properties
-      return done[at].properties.members.allSatisfy { member in
-        values[member.key]?.isWritten(as: member.value) ?? false
-      }
-    }
-  }
-
-  /// Returns whether the applied fragments, which equal those of the submitted ones that were accepted, are all of them
-  /// and have the same text.
-  private func hasSameText(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
-    guard done.count == submitted.count else { return false }
-    return done.indices.allSatisfy { at in
-      submitted[at].bases.isEmpty
-        && done[at].className.utf8.elementsEqual(submitted[at].className.utf8)
-        && zip(done[at].properties.members, submitted[at].properties.members).allSatisfy {
-          $0.key.utf8.elementsEqual($1.key.utf8) && !$0.value.hasObject
-        }
-    }
+  /// Returns whether a fragment adds a model that the scope has, with or without an object.
+  func addsAgain(_ fragment: SyncFragment, _ draft: Draft) -> Bool {
+    fragment.kind == .add
+      && (content.sharedModel(fragment.uuid) != nil
+        || draft.unknownModels.contains(fragment.uuid))
   }
 
   /// Rejects an atomic change set of which a part cannot be applied: nothing is applied, and it gets no sequence.
@@ -211,16 +201,5 @@ extension ScopeOrder {
       let property = model.classSchema[wireName: name.name]
     else { return content.unknownValue(name).flatMap { Self.isCollection($0) ? $0 : nil } }
     return property.isCollection ? model.currentJSON(of: property) : nil
-  }
-}
-
-extension JSONValue {
-  /// True if the value has members in some order.
-  var hasObject: Bool {
-    switch self {
-    case .object: true
-    case .array(let elements): elements.contains(where: \.hasObject)
-    default: false
-    }
   }
 }

@@ -7,6 +7,8 @@ protocol ScopeOrderObserver: AnyObject {
   func changed(_ uuid: UUID)
   /// A model has come into the scope.
   func arrived(_ uuid: UUID)
+  /// Models have come into the scope.
+  func arrived(all uuids: [UUID])
   /// A change set of the server's own has got its sequence.
   func appended(_ sealed: SealedChanges)
 }
@@ -172,12 +174,16 @@ final class ScopeOrder: ContentHost, ContentMemory {
   var keepsInverses: Bool { records.store != nil || content.isListenedTo }
 
   /// Appends an accepted change set to the stream, and notes what it writes.
-  func append(_ item: StreamItem) {
+  ///
+  /// - Parameter onlyAdds: true if all models that it adds have come into the scope with it, which was noted.
+  func append(_ item: StreamItem, onlyAdds: Bool = false) {
     stream.append(item)
     if let observer {
       let all = item.fragments
       let fragments = all.span
-      for at in fragments.indices { observer.changed(fragments[at].uuid) }
+      for at in fragments.indices where !onlyAdds || fragments[at].kind == .change {
+        observer.changed(fragments[at].uuid)
+      }
     }
     noteWritten(item.fragments)
   }
@@ -200,6 +206,15 @@ final class ScopeOrder: ContentHost, ContentMemory {
     committing?.modelCount += 1
     observer?.arrived(model.uuid)
     if byClient { passage.noteArrival(model) }
+  }
+
+  func entered<Model: HostedModel>(all models: [Model], byClient: Bool) {
+    // A key path of a generic type takes longer.
+    let uuids = models.map { $0.uuid }
+    for uuid in uuids { tombstones.noteReturn(of: uuid) }
+    committing?.modelCount += models.count
+    observer?.arrived(all: uuids)
+    if byClient { passage.noteArrivals(models) }
   }
 
   /// A submission gets its sequence before it is applied; the server's own changes get theirs afterwards.

@@ -37,6 +37,13 @@ struct StateReader {
   /// Notes that a model was changed, or has come or gone.
   mutating func note(_ uuid: UUID) { changed.insert(uuid) }
 
+  /// Notes that models have come.
+  mutating func note(all uuids: [UUID]) {
+    // Otherwise each call could cost O(n) in all that were noted.
+    if uuids.count > changed.count { changed.reserve(changed.count + uuids.count) }
+    for uuid in uuids { changed.insert(uuid) }
+  }
+
   /// Reads on until a part is full, and returns it; nil once every model was read. Cost: O(size of a part).
   mutating func readPart() -> StatePart? {
     while let uuid = open.popLast() {

@@ -154,6 +154,13 @@ struct Passage {
     arrived.append(model)
   }
 
+  mutating func noteArrivals<Model: HostedModel>(_ models: [Model]) {
+    guard isOpen else { return }
+    modelCount += models.count
+    if arrived.isEmpty { arrived.reserveCapacity(models.count) }
+    for model in models { arrived.append(model) }
+  }
+
   mutating func noteLeaving(_ model: any HostedModel, wasHidden: Bool) {
     guard isOpen else { return }
     modelCount += 1

@@ -12,27 +12,39 @@ struct ChangeInverse {
   private var notes: [InverseNote] = []
   /// The models that the change set names and that are not there yet.
   private var newcomers: Set<UUID> = []
+  /// The places of the notes, by model.
+  private var places: [UUID: Int] = [:]
 
   /// Notes the content that `fragments` may change.
   init(of fragments: [SyncFragment], in content: any HostedContent) {
-    self.content = content
-    var places: [UUID: Int] = [:]
-    for fragment in fragments {
-      let uuid = fragment.uuid
-      fragment.forEachModel(as: content.schema(of: fragment)) { named in
-        if content.sharedModel(named) == nil { newcomers.insert(named) }
-      }
-      guard let model = content.sharedModel(uuid) else {
-        newcomers.insert(uuid)
-        continue
-      }
-      let at = places[uuid] ?? notes.count
-      if at == notes.count {
-        notes.append(InverseNote(model: model))
-        places[uuid] = at
-      }
-      notes[at].expect(fragment)
+    self.init(in: content)
+    for fragment in fragments { expect(fragment) }
+    take()
+  }
+
+  /// Makes the inverse of a change set of which nothing was looked at; see ``expect(_:)`` and ``take()``.
+  init(in content: any HostedContent) { self.content = content }
+
+  /// Notes which content a fragment may change.
+  mutating func expect(_ fragment: SyncFragment) {
+    let uuid = fragment.uuid
+    fragment.forEachModel(as: content.schema(of: fragment)) { named in
+      if content.sharedModel(named) == nil { newcomers.insert(named) }
     }
+    guard let model = content.sharedModel(uuid) else {
+      newcomers.insert(uuid)
+      return
+    }
+    let at = places[uuid] ?? notes.count
+    if at == notes.count {
+      notes.append(InverseNote(model: model))
+      places[uuid] = at
+    }
+    notes[at].expect(fragment)
+  }
+
+  /// Takes what is there now, once all fragments were looked at.
+  mutating func take() {
     for at in notes.indices { notes[at].take() }
   }
 

@@ -17,6 +17,9 @@ package struct FragmentsText: Sendable, Hashable {
     checksum = nil
   }
 
+  /// Takes the text of fragments that was written before.
+  package init(writtenAs text: [UInt8]) { (bytes, checksum) = (text, nil) }
+
   /// Writes the text, and calculates the checksum.
   package init(checksumming fragments: [SyncFragment]) {
     var checksum: UInt32 = 0
