@@ -38,23 +38,14 @@ public final class ConflictLedger: Observable {
   let onDiscard = Signal<[Conflict]>()
 
   /// The conflicts, oldest first.
-  public private(set) var items: [Conflict] {
-    get {
-      registrar.access(self, keyPath: \.items)
-      return stored
-    }
-    _modify {
-      registrar.willSet(self, keyPath: \.items)
-      defer { registrar.didSet(self, keyPath: \.items) }
-      yield &stored
-    }
+  public var items: [Conflict] {
+    registrar.access(self, keyPath: \.items)
+    return table.items
   }
 
-  private var stored: [Conflict] = []
+  private var table = ConflictTable()
   /// The conflicts and consequences whose changes the scope goes on showing, since its syncing has ended.
   private var shown: Set<Conflict.ID> = []
-  /// The number of times that conflicts were removed.
-  private var removals = 0
   private let registrar = ObservationRegistrar()
 
   /// The maximum number of conflicts. Beyond it, the oldest are dropped.
@@ -71,22 +62,17 @@ public final class ConflictLedger: Observable {
   }
 
   /// Discards a conflict with its consequences, or a single consequence: the app agrees with the value that counts.
-  /// Does nothing if there is no such conflict. Cost: O(n).
+  /// Does nothing if there is no such conflict.
   public func discard(_ id: Conflict.ID) {
-    // Apps discard many conflicts one by one, so the others are neither copied nor looked at again.
-    guard let place = stored.firstIndex(where: { $0.id == id }) else { return discard([id]) }
-    let item = items.remove(at: place)
-    removals += 1
-    onDiscard.fire(item.parts)
-    onRemove.fire(item)
+    if let conflict = table[id] { discard(Set(conflict.parts.map(\.id))) }
   }
 
   /// Discards conflicts and consequences by id. Consequences of a discarded conflict stay unless they are named,
   /// too.
   func discard(_ ids: Set<Conflict.ID>) {
-    let gone = items.flatMap(\.parts).filter { ids.contains($0.id) }
+    let gone = table.parts(ids)
     if gone.isEmpty { return }
-    let change = take { ids.contains($0.id) }
+    let change = take(ids)
     onDiscard.fire(gone)
     tell(change)
   }
@@ -95,8 +81,8 @@ public final class ConflictLedger: Observable {
   ///
   /// - Returns: those that were removed, for ``noteDiscarded(_:)``.
   func withdraw(_ ids: Set<Conflict.ID>) -> [Conflict] {
-    let gone = items.flatMap(\.parts).filter { ids.contains($0.id) }
-    if !gone.isEmpty { tell(take { ids.contains($0.id) }) }
+    let gone = table.parts(ids)
+    if !gone.isEmpty { tell(take(ids)) }
     return gone
   }
 
@@ -106,22 +92,24 @@ public final class ConflictLedger: Observable {
   }
 
   /// Removes the conflicts that the app has discarded in an earlier process.
-  func remove(_ names: Set<ConflictName>) { remove { names.contains(ConflictName($0)) } }
+  func remove(_ names: Set<ConflictName>) {
+    remove(Set(names.flatMap { table.ids(named: $0) }))
+  }
 
   /// Adds the conflicts of an earlier process, or of an earlier attempt to sync the scope, except those that the ledger
   /// already has.
   func restore(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
-    let known = Set(items.flatMap(\.parts).map(ConflictName.init))
-    add(conflicts.filter { !known.contains(ConflictName($0)) })
+    add(conflicts.filter { !table.contains(ConflictName($0)) })
   }
 
   /// Adds the pending changes of a scope whose syncing has ended: it goes on showing them.
   func addShown(_ conflicts: [Conflict]) {
-    let names = Set(conflicts.flatMap(\.parts).map(ConflictName.init))
-    // Those that the ledger has already, from an earlier attempt to sync the scope, have other identities.
-    let known = items.flatMap(\.parts).filter { names.contains(ConflictName($0)) }
-    shown.formUnion((conflicts.flatMap(\.parts) + known).lazy.map(\.id))
+    for part in conflicts.lazy.flatMap(\.parts) {
+      shown.insert(part.id)
+      // Those that the ledger has already, from an earlier attempt to sync the scope, have other identities.
+      shown.formUnion(table.ids(named: ConflictName(part)))
+    }
     restore(conflicts)
   }
 
@@ -133,81 +121,56 @@ public final class ConflictLedger: Observable {
 
   func add(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
-    items += conflicts
-    let before = removals
+    change { $0.append(conflicts) }
     dropOldest()
-    tell(of: conflicts, since: before)
+    tell(of: conflicts)
   }
 
   /// Fires ``onAdd`` for new conflicts, except those that are gone again: a listener may retry or discard several at
   /// once.
-  ///
-  /// - Parameter before: the number of removals before the first of them could be gone.
-  private func tell(of new: [Conflict], since before: Int) {
-    for item in new where removals == before || items.contains(where: { $0.id == item.id }) {
-      onAdd.fire(item)
-    }
+  private func tell(of new: [Conflict]) {
+    for item in new where table.contains(item.id) { onAdd.fire(item) }
   }
 
-  /// Removes the conflicts about properties that a new local change set writes.
+  /// Removes the conflicts about properties that a new local change set writes. Costs nothing for the others.
   func settle(by set: ChangeSet) {
     // A call shows a guess of its outcome, which settles nothing.
-    if set.arguments != nil { return }
-    if items.isEmpty { return }
-    let content = WrittenContent(of: set)
-    remove { content.contains($0.property, of: $0.model) }
+    if set.arguments != nil || table.items.isEmpty { return }
+    remove(table.ids(writtenBy: set))
   }
 
   /// Replaces the UUID of the root in all conflicts.
-  func rename(_ renaming: RootRenaming) { items = items.map { $0.renaming(renaming) } }
-
-  private func dropOldest() {
-    let excess = items.count - max(0, capacity)
-    if excess <= 0 { return }
-    let gone = items.prefix(excess)
-    items.removeFirst(excess)
-    removals += 1
-    for item in gone { onRemove.fire(item) }
+  func rename(_ renaming: RootRenaming) {
+    if !table.items.isEmpty { change { $0.rename(renaming) } }
   }
 
-  private func remove(where isOver: (Conflict) -> Bool) { tell(take(where: isOver)) }
+  private func dropOldest() {
+    let excess = table.items.count - max(0, capacity)
+    if excess <= 0 { return }
+    for item in change({ $0.removeFirst(excess) }) { onRemove.fire(item) }
+  }
+
+  private func remove(_ ids: Set<Conflict.ID>) {
+    if !ids.isEmpty { tell(take(ids)) }
+  }
 
   private func tell(_ change: (gone: [Conflict], new: [Conflict])) {
-    let before = removals
     for item in change.gone { onRemove.fire(item) }
-    tell(of: change.new, since: before)
+    tell(of: change.new)
   }
 
   /// Takes conflicts and consequences out of the ledger.
   ///
   /// - Returns: the conflicts that were removed, and those of their consequences that are now conflicts of their
   ///   own.
-  private func take(where isOver: (Conflict) -> Bool) -> (gone: [Conflict], new: [Conflict]) {
-    var (kept, gone, new): ([Conflict], [Conflict], [Conflict]) = ([], [], [])
-    var isChanged = false
-    for var item in items {
-      if !item.consequences.isEmpty {
-        let rest = item.consequences.filter { !isOver($0) }
-        isChanged = isChanged || rest.count < item.consequences.count
-        guard !isOver(item) else {
-          gone.append(item)
-          new += rest
-          kept += rest
-          continue
-        }
-        item.consequences = rest
-        kept.append(item)
-      } else if isOver(item) {
-        gone.append(item)
-      } else {
-        kept.append(item)
-      }
-    }
-    if isChanged || !gone.isEmpty {
-      items = kept
-      removals += 1
-    }
-    return (gone, new)
+  private func take(_ ids: Set<Conflict.ID>) -> (gone: [Conflict], new: [Conflict]) {
+    change { $0.remove(ids) }
+  }
+
+  private func change<Result>(_ body: (inout ConflictTable) -> Result) -> Result {
+    registrar.willSet(self, keyPath: \.items)
+    defer { registrar.didSet(self, keyPath: \.items) }
+    return body(&table)
   }
 }
 
