@@ -116,6 +116,9 @@ public final class ConflictLedger: Observable {
   /// Notes that the server's state has replaced the content of the scope.
   func noteState() { shown = [] }
 
+  /// Returns a conflict or a consequence as it is in the ledger; nil if it has left it.
+  func entry(_ id: Conflict.ID) -> Conflict? { table[id] }
+
   /// Returns true if the scope shows the change of a conflict, so that it cannot be made again.
   func isShown(_ conflict: Conflict) -> Bool { shown.contains(conflict.id) }
 
@@ -217,7 +220,8 @@ extension Scope {
   /// change.
   ///
   /// - Parameters:
-  ///   - conflicts: conflicts of this scope.
+  ///   - conflicts: conflicts of this scope. They are retried as the ledger has them, however old these copies are: those that
+  ///     have left it are not made again, and neither are consequences that were settled or discarded alone.
   ///   - message: the ``ChangeSet/message`` of the new change set.
   ///   - author: the ``ChangeSet/author`` of the new change set.
   /// - Returns: the handle of the new change set, which is empty if no change could be made.
@@ -231,13 +235,13 @@ extension Scope {
       incoming.hasReplicas && !retried.contains(conflict.id) && !self.conflicts.isShown(conflict)
     }
     let known = self.conflicts.items.flatMap(\.parts).filter(isPossible)
-    let conflicts = completing(conflicts.flatMap(\.parts).filter(isPossible), from: known)
+    let current = conflicts.compactMap { self.conflicts.entry($0.id) }
+    let conflicts = completing(current.flatMap(\.parts).filter(isPossible), from: known)
     var needed: [UUID: Conflict] = [:]
     for conflict in conflicts where conflict.property == nil { needed[conflict.model] = conflict }
     let changes = conflicts.filter { $0.property != nil }
     // Additions come first, in the order in which they were made.
-    let order = known.filter { needed[$0.model]?.id == $0.id }
-    let all = (order.isEmpty ? Array(needed.values) : order) + changes
+    let all = known.filter { needed[$0.model]?.id == $0.id } + changes
     return modify(message, author: author) {
       let made = makeAgain(all)
       if made.contains(where: \.isAtomic) { modification?.handle.changeSet.isAtomic = true }

@@ -307,6 +307,42 @@ struct ConflictTests: ScriptedSuite {
     #expect(handle.state == .accepted && items.isEmpty && canvas.name == "mine")
   }
 
+  @Test("A retry makes nothing again that has left the ledger, whatever copies the app has")
+  func retryOfOldCopies() throws {
+    reject([no, no]) {
+      canvas.name = "mine"
+      shape.x = 5
+    }
+    let copies = items
+    scope.conflicts.discard(copies[0].id)
+    let handle = scope.retry(copies)
+    #expect(canvas.name == nil && shape.x == 5 && items.isEmpty)
+    #expect(handle.changeSet.fragments.map(\.properties) == [["x": 5]])
+    shape.x = 6
+    let again = scope.retry(copies)
+    #expect(canvas.name == nil && shape.x == 6 && again.changeSet.fragments.isEmpty)
+  }
+
+  @Test(
+    "A retry makes what the ledger has of a conflict by then, with the consequences that are left")
+  func retryOfChangedConflict() throws {
+    scope.modify {
+      canvas.name = "mine"
+      shape.label = "mine"
+      shape.x = 5
+    }
+    let index = try #require(server.takeSyncs().last).index
+    let consequence = FragmentReply(error: .rejected("no"), causedBy: 0)
+    server.deliver([
+      .scopeSyncReply(ScopeSyncReply(replyTo: index, fragmentReplies: [no, consequence]))
+    ])
+    let copy = try #require(items.first)
+    #expect(items.count == 1 && copy.consequences.map(\.property) == ["label", "x"])
+    scope.conflicts.discard(copy.consequences[0].id)
+    scope.retry([copy])
+    #expect(items.isEmpty && canvas.name == "mine" && shape.label == "" && shape.x == 5)
+  }
+
   @Test("A retry of an atomic change set is atomic, also of one that a log has kept")
   func atomicRetry() throws {
     for isAtomic in [true, nil] as [Bool?] {
@@ -323,6 +359,8 @@ struct ConflictTests: ScriptedSuite {
       let kept = try items.map { try Conflict(json: try JSONValue(parsing: $0.json.text)) }
       #expect(kept.count == 2)
       for conflicts in [items, kept] {
+        for conflict in items { scope.conflicts.discard(conflict.id) }
+        scope.conflicts.restore(conflicts)
         scope.retry(conflicts)
         let sync = server.takeSyncs().last
         #expect(sync?.fragments.count == 2 && sync?.atomic == isAtomic)
