@@ -264,7 +264,7 @@ extension UndoHistory: MembershipObserver {
 
 extension Scope {
   /// Undoes a change set as a local change, and keeps later changes: a value that is no longer the one of the
-  /// change set stays, and so do later additions to a counter or a collection.
+  /// change set stays, and so do later additions to a counter or a collection, and what the classes of the scope do not know.
   ///
   /// - Returns: a report of the parts that no longer fit, such as a collection of a model that is gone.
   @discardableResult

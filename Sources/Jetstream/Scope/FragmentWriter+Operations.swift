@@ -193,14 +193,10 @@ extension FragmentWriter {
   private mutating func perform(
     _ entry: PropertyOperations.Entry, onUnknownOf model: ModelObject, at position: Int
   ) {
-    let record = model.ensureRecord()
+    let value = PropertyOperation.apply(
+      entry.operations, to: model.unknownValue(entry.key), within: .unknown)
+    if leaves(entry.key, of: model, as: value, at: position) { return }
     note(entry.operations)
-    let reason = ScopeError.unknownProperty(
-      className: model.wireClassName, model: model.uuid, property: entry.key)
-    report.kept.append((position, reason))
-    let old = record.unknown?.properties[entry.key]
-    record.keepUnknown([
-      entry.key: PropertyOperation.apply(entry.operations, to: old, within: .unknown)
-    ])
+    model.ensureRecord().keepUnknown([entry.key: value])
   }
 }

@@ -1,5 +1,64 @@
 import Foundation
 
+/// Local changes of what the classes of the scope do not know.
+///
+/// No change set would tell other replicas of them, so that they would have other values than this one. Such content is
+/// left as it is, and the report has an error for what would be changed. A model that other replicas do not have, or that
+/// comes back, is another matter: its addition has all that it has.
+extension FragmentWriter {
+  /// Keeps a model of an unknown class. One that local changes add is kept only for known properties that come to hold it.
+  mutating func keep(_ addition: SyncFragment, at position: Int) {
+    let store = scope.ensureUnknown()
+    if isLocal {
+      if store.fragments[addition.uuid] != nil { return }
+      addedAsKept.insert(addition.uuid)
+    }
+    var kept = addition
+    kept.properties.dropNullEntries(of: nil)
+    store.keep(kept)
+    report.kept.append(
+      (position, .unknownClass(className: addition.className, model: addition.uuid)))
+  }
+
+  /// Notes that an unknown property gets a value. Returns true if it is to be left as it is, since the change is a local
+  /// one of a model that other replicas have.
+  mutating func leaves(
+    _ key: String, of model: ModelObject, as value: JSONValue, at position: Int
+  ) -> Bool {
+    let reason = ScopeError.unknownProperty(
+      className: model.wireClassName, model: model.uuid, property: key)
+    guard isLocal, let record = model.record, record.tree === scope.tree, !record.isNew else {
+      report.kept.append((position, reason))
+      return false
+    }
+    if value.isWritten(as: model.unknownValue(key) ?? .null) {
+      report.kept.append((position, reason))
+    } else {
+      fail(position, reason)
+    }
+    return true
+  }
+
+  /// Leaves a kept model as it is that a local change is about.
+  mutating func leave(_ fragment: SyncFragment, at position: Int) {
+    guard let kept = scope.unknown?.fragments[fragment.uuid] else { return }
+    let schema = scope.schema(of: fragment)
+    if kept.updated(by: fragment, as: schema, resetsMissing: false) == kept { return }
+    fail(
+      position,
+      schema == nil
+        ? .unknownClass(className: fragment.className, model: fragment.uuid)
+        : .unknownModel(className: fragment.className, model: fragment.uuid))
+  }
+
+  /// Handles the end of local changes: keeps the models again that became objects and found no place in the tree, and drops
+  /// the added ones that became no objects.
+  func leaveKept() {
+    for uuid in addedAsKept { scope.unknown?.take(uuid) }
+    for kept in takenOut where scope.tree.record(of: kept.uuid) == nil { scope.unknown?.keep(kept) }
+  }
+}
+
 /// Making objects of models that were kept without one.
 extension FragmentWriter {
   /// Makes objects of the kept models that known properties in `fragments` refer to. Each is of its own class or,
@@ -89,6 +148,7 @@ extension FragmentWriter {
     }
     store.take(uuid)
     materialised.append(uuid)
+    if isLocal, !addedAsKept.contains(uuid) { takenOut.append(kept) }
     open.append((kept, position))
   }
 

@@ -19,6 +19,10 @@ struct FragmentWriter {
   var held: [UUID: ModelObject] = [:]
   /// Kept models that became objects because a known property refers to them.
   var materialised: [UUID] = []
+  /// Models of unknown classes that local changes add, kept until a known property makes objects of them.
+  var addedAsKept: Set<UUID> = []
+  /// The other kept models that local changes have made objects.
+  var takenOut: [SyncFragment] = []
   /// Models that fragments have changed and that this scope does not show as other replicas see them.
   var beside: [UUID] = []
   /// Models that only such models hold, and that count as having left.
@@ -53,7 +57,9 @@ struct FragmentWriter {
         outside.insert(fragment.uuid)
       }
       if let kept = scope.unknown?.fragments[fragment.uuid] {
-        scope.unknown?.update(by: fragment, as: scope.schema(of: fragment), resetsMissing: true)
+        if !isLocal {
+          scope.unknown?.update(by: fragment, as: scope.schema(of: fragment), resetsMissing: true)
+        }
         if kept.className != fragment.className {
           fail(
             position,
@@ -72,11 +78,7 @@ struct FragmentWriter {
       } else if let schema = scope.schema(named: fragment.className) {
         make(schema, fragment.uuid)
       } else {
-        var kept = fragment
-        kept.properties.dropNullEntries(of: nil)
-        scope.ensureUnknown().keep(kept)
-        report.kept.append(
-          (position, .unknownClass(className: fragment.className, model: fragment.uuid)))
+        keep(fragment, at: position)
       }
     }
   }
@@ -111,15 +113,16 @@ struct FragmentWriter {
     noteKnown(fragment, of: model)
     // Comparing the value with nil would copy it.
     let isKept = scope.unknown?.fragments.keys.contains(fragment.uuid) == true
+    if isKept, isLocal, model == nil { return leave(fragment, at: position) }
     let errorCount = report.errors.count
-    if isKept {
+    if isKept, !isLocal {
       scope.unknown?.update(
         by: fragment, as: scope.schema(of: fragment), resetsMissing: resetsMissing)
       for (_, value) in fragment.properties { unknownValues.append(value) }
       for entry in fragment.operations { note(entry.operations) }
     }
     // An object that has left is kept up to date as far as possible; errors do not matter.
-    defer { if isKept { report.errors.removeSubrange(errorCount...) } }
+    defer { if isKept, !isLocal { report.errors.removeSubrange(errorCount...) } }
     guard let model else {
       if isKept { return }
       if scope.interval.departed.states[fragment.uuid] != nil {
@@ -144,11 +147,9 @@ struct FragmentWriter {
     for at in members.indices {
       let (key, value) = (members[at].key, members[at].value)
       guard let property = schema[wireName: key] else {
+        if leaves(key, of: model, as: value, at: position) { continue }
         unknownProperties.append(newKey: key, value)
         unknownValues.append(value)
-        let reason = ScopeError.unknownProperty(
-          className: model.wireClassName, model: fragment.uuid, property: key)
-        report.kept.append((position, reason))
         continue
       }
       guard property.isSynced else { continue }

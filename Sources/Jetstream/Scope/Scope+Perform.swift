@@ -7,7 +7,8 @@ extension Scope {
   ///
   /// Earlier collected changes become a change set of their own first, unless this is called within `modify`.
   /// References to models that are gone are left out, and so are models that no property of the scope refers to in the
-  /// end: nothing would be sent of them, and the report has an error for each of their fragments.
+  /// end, and changes of what no class knows: nothing would be sent of them, and the report has an error for each of their
+  /// fragments.
   @discardableResult
   package func perform(
     _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject? = { _ in nil }
@@ -16,6 +17,7 @@ extension Scope {
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.isLocal = true
     writer.writeAll(fragments)
+    writer.leaveKept()
     writer.reportUnattached(fragments)
     writer.report.releaseOrphans()
     withExtendedLifetime((writer.held, writer.created)) {}
@@ -25,7 +27,8 @@ extension Scope {
   /// Changes the scope to `fragments`, a full state of this scope with the root first, as a local change. Returns a
   /// report of the fragments that did not fit; the state must begin with the root of this scope.
   ///
-  /// Only values that differ are written, so only these call observers.
+  /// Only values that differ are written, so only these call observers. Properties and classes that the scope does not know
+  /// keep the values that other replicas have.
   @discardableResult
   public func restore(_ fragments: [SyncFragment]) -> ApplyReport {
     guard let root, let first = fragments.first, first.uuid == root.uuid else {
@@ -60,7 +63,12 @@ extension FragmentWriter {
     let reported = Set(report.errors.map(\.fragment))
     for (position, fragment) in fragments.enumerated() where !reported.contains(position) {
       let (uuid, name) = (fragment.uuid, fragment.className)
-      if scope.model(uuid) != nil || scope.unknown?.fragments[uuid] != nil { continue }
+      if scope.model(uuid) != nil { continue }
+      if scope.unknownModel(uuid) != nil, scope.unknownModelUUIDs().contains(uuid) { continue }
+      if scope.schema(named: name) == nil {
+        fail(position, .unknownClass(className: name, model: uuid))
+        continue
+      }
       switch fragment.kind {
       case .add: fail(position, .noParent(className: name, model: uuid))
       case .change: fail(position, .unknownModel(className: name, model: uuid))

@@ -104,6 +104,11 @@ extension ScopeOrder {
         }
       } else if let kept = check.keptModel(uuid) {
         for (key, value) in entry.properties {
+          if kind == .add, let base = bases[key], value.isWritten(as: base) {
+            // Put back without a change of it.
+            applied.properties[key] = kept.properties[key] ?? value
+            continue
+          }
           let name = PropertyKey(uuid: uuid, name: key)
           applied.properties[key] = unknownMerged(value, name, submitter, draft)
         }
@@ -167,7 +172,9 @@ extension ScopeOrder {
     result.properties = JSONObject()
     for (key, value) in fragment.properties {
       guard let property = model.classSchema[wireName: key] else {
-        result.properties.append(newKey: key, value)
+        let merged = putBack(value, key, of: model, known: known)
+        if let current = model.unknownValue(key), merged.isWritten(as: current) { continue }
+        result.properties.append(newKey: key, merged)
         continue
       }
       if known[key] != nil {
@@ -184,12 +191,13 @@ extension ScopeOrder {
   }
 
   /// Returns the merged value of a property of a model that a client has put back; `known` are the values that the
-  /// client started from.
+  /// client started from. An unknown property has the client's value only if the client has changed it.
   private func putBack(
     _ value: JSONValue, _ key: String, of model: any HostedModel, known: JSONObject
   ) -> JSONValue {
-    guard let property = model.classSchema[wireName: key], let base = known[key] else {
-      return value
+    guard let base = known[key] else { return value }
+    guard let property = model.classSchema[wireName: key] else {
+      return value.isWritten(as: base) ? model.unknownValue(key) ?? value : value
     }
     return property.putBack(value, onto: model.currentJSON(of: property), base: base)
   }
