@@ -11,10 +11,11 @@ extension ObservableModel {
   /// was written within one `Scope.modify` call, or since the last tick, can still be set right before it is sent.
   ///
   /// The sentence is the server's, with the Swift names of the properties. Whether a value is ``PropertyOptions/unique``
-  /// is judged by the models that this replica has, in O(n) for a collection of n models. That a property is
-  /// ``PropertyOptions/immutable`` is only told until the change set is made. Read in a tracking, as in the body of a
-  /// SwiftUI view, the values that the answer depends on are tracked, and the collections that hold the model. The making
-  /// of the change set, which ends the problem with an immutable property, is not.
+  /// is judged by the models that this replica has, in O(n) for a collection of n models. Local collections, which other
+  /// replicas do not have, do not count. That a property is ``PropertyOptions/immutable`` is only told until the change
+  /// set is made. Read in a tracking, as in the body of a SwiftUI view, the values that the answer depends on are tracked,
+  /// and the collections that hold the model. The making of the change set, which ends the problem with an immutable
+  /// property, is not.
   ///
   /// Traps for a key path to anything but a property that is declared with ``Property``.
   public func problem(with keyPath: PartialKeyPath<Self>) -> String? {
@@ -69,6 +70,8 @@ extension ModelObject {
     for link in record?.parents.all ?? [] {
       guard let parent = link.parent.model else { continue }
       let collection = parent.schema.properties[link.index]
+      // Other replicas do not have such a collection, so the server does not judge by it.
+      if !collection.isSynced || link.parent.isUnshared { continue }
       parent.noteRead(of: collection)
       var hasSame = false
       func compare(_ other: ModelObject) {

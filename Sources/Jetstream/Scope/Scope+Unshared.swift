@@ -130,3 +130,13 @@ extension ModelObject {
   /// True if other replicas do not know the model as of the last change set, also while its scope tells that it leaves.
   package var isNewToOthers: Bool { record?.isNew == true }
 }
+
+extension ModelRecord {
+  /// True if only local properties lead to the model, so that other replicas do not have it once the next change set is made.
+  /// Cost: O(n) in the models above it, if the scope has local properties that hold models.
+  var isUnshared: Bool {
+    guard let tree, tree.hasLocalReferences else { return false }
+    var reachability = Reachability(tree, onlySynced: true)
+    return reachability.unreached(from: self).contains { $0 === self }
+  }
+}

@@ -144,11 +144,13 @@ extension RuleJudgement {
     return LostMoves(of: accepted, rejected: rejected, in: check)
   }
 
-  /// Returns the collection or the dictionary that a property is, or is an entry of; nil for any other.
+  /// Returns the collection or the dictionary that a property is, or is an entry of; nil for any other, and for one that
+  /// clients do not have: that of a local property, or of a model that only local properties hold.
   private func collection(of key: PropertyKey) -> PropertyKey? {
-    guard let schema = check.classSchema(of: key.uuid), let property = schema[wireName: key.name]
+    guard let schema = check.content.sharedModel(key.uuid)?.classSchema,
+      let property = schema[wireName: key.name], property.isSynced,
+      property.isCollection || property.entryKey != nil
     else { return nil }
-    guard property.isCollection || property.entryKey != nil else { return nil }
     return PropertyKey(uuid: key.uuid, name: schema.properties[property.index].wireName)
   }
 
