@@ -118,7 +118,8 @@ extension ScopeOrder {
         }
       }
       if kind == .add, let model = departed(uuid) {
-        nameEntries(of: model, in: &applied, known: submitter.usesOperations ? bases : [:])
+        nameEntries(
+          of: model, in: &applied, known: submitter.usesOperations ? bases : [:], draft)
       }
       draft.effective.append(applied)
       draft.positions.append(at)
@@ -218,10 +219,13 @@ extension ScopeOrder {
   /// An entry that the client did not know stays. An addition that does not say what its client knew is that of a new
   /// model, which has no other entries.
   private func nameEntries(
-    of model: any HostedModel, in addition: inout SyncFragment, known: JSONObject
+    of model: any HostedModel, in addition: inout SyncFragment, known: JSONObject,
+    _ draft: Draft
   ) {
     guard model.classSchema.hasDictionaries else { return }
-    for (key, value) in model.currentProperties() where addition.properties[key] == nil {
+    let current = model.currentProperties()
+    draft.noteReading(.object(current))
+    for (key, value) in current where addition.properties[key] == nil {
       guard model.classSchema[wireName: key]?.entryKey != nil else { continue }
       let isUnknown = !known.isEmpty && known[key] == nil
       addition.properties[key] =
