@@ -27,10 +27,14 @@ extension ModelObject {
     }
   }
 
-  /// Calls `body` with the model, and with every UUID in its values as other replicas know them.
+  /// Calls `body` with the model, with those that its synced properties hold here or at other replicas, and with every UUID
+  /// in its unknown properties. Makes no JSON of its values.
   package final func forEachName(_ body: (UUID) -> Void) {
     body(uuid)
-    for (_, value) in ensureRecord().known().properties { value.forEachUUID(body) }
+    forEachSharedChild(body)
+    let record = ensureRecord()
+    if record.hasBases { record.forEachKnownChild(body) }
+    for value in record.unknown?.values ?? [] { value.forEachUUID(body) }
   }
 
   /// Returns the models that a collection or a dictionary holds; of any other property, none.

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The last shared values of properties with local changes that are in no change set yet. A value is shared if it
 /// was in the last change set or came from another replica.
 ///
@@ -113,6 +115,20 @@ extension ModelRecord {
   /// Replaces the contents that ``knownLists(of:now:)`` returns.
   func setKnownLists(_ lists: [ModelList], of index: Int) {
     setLevels(lists.map { .list($0) }, of: index)
+  }
+
+  /// Calls `body` with the models that other replicas have in the changed properties.
+  func forEachKnownChild(_ body: (UUID) -> Void) {
+    guard let model else { return }
+    for property in schema.childProperties where property.isSynced && isChanged(property.index) {
+      switch property.kind {
+      case .collection:
+        let lists = knownLists(of: property.index, now: model.list(of: property))
+        lists.first?.forEach { body($0.uuid) }
+      case .dictionary: knownTables(of: property.index).first?.forEach { body($1.uuid) }
+      case .plain, .model, .reference: knownJSON(of: property.index)?.forEachUUID(body)
+      }
+    }
   }
 
   /// Returns the saved contents of a changed dictionary in the same order; empty if it has no local changes.

@@ -175,13 +175,12 @@ extension Scope {
     guard let unknown, unknown.isPruneDue, modification == nil, sealed.isEmpty, !isDelivering
     else { return }
     var returning: Set<UUID> = []
-    func keep(_ known: SyncFragment) {
-      returning.insert(known.uuid)
-      for value in known.values { value.forEachUUID { returning.insert($0) } }
+    for model in interval.departed.models { model.forEachName { returning.insert($0) } }
+    for state in interval.departed.states.values {
+      returning.insert(state.uuid)
+      for value in state.values { value.forEachUUID { returning.insert($0) } }
     }
-    for model in interval.departed.models { if let record = model.record { keep(record.known()) } }
-    for state in interval.departed.states.values { keep(state) }
-    for model in orphans { if let record = model.record { keep(record.known()) } }
+    for model in orphans { model.forEachName { returning.insert($0) } }
     tree.observers.forEach { $0.forEachReturning { returning.insert($0) } }
     unknown.prune(keeping: returning)
   }

@@ -1,14 +1,40 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Jetstream
 @testable import JetstreamServer
+
+/// A value that counts how often it is made into JSON.
+private struct Page: CodableValue {
+  static let encodings = Encodings()
+  var text = ""
+
+  func encode(to encoder: any Encoder) throws {
+    Self.encodings.count()
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+
+  init(text: String = "") { self.text = text }
+
+  init(from decoder: any Decoder) throws {
+    text = try decoder.singleValueContainer().decode(String.self)
+  }
+
+  final class Encodings: Sendable {
+    private let total = Mutex(0)
+    var made: Int { total.withLock { $0 } }
+    func count() { total.withLock { $0 += 1 } }
+  }
+}
 
 private final class Binder: ModelObject {
   @Property var folders: ModelArray<Folder> = []
 }
 
 private final class Folder: ModelObject {
+  @Property var page = Page()
   @Property var parts: ModelArray<Folder> = []
   @Property var byName: ModelDictionary<String, Folder> = [:]
   @Property var cover: Folder?
@@ -86,5 +112,25 @@ struct DepartedEffortTests {
     let without = effortOfPuttingBack(["cover": .string(part.uuid.wireText)])
     let with = effortOfPuttingBack(known, bases: known)
     #expect(least < 10 && with >= without + 300)
+  }
+
+  @Test("Looking for the models that it may bring back makes no JSON of its values")
+  func names() {
+    let (part, entry, cover, ghost) = (Folder(), Folder(), Folder(), UUID())
+    (folder.parts, folder.byName["x"], folder.cover) = ([part], entry, cover)
+    folder.page.text = "long"
+    scope.sealChanges()
+    scope.apply([
+      SyncFragment(
+        .change, uuid: folder.uuid, className: "Folder",
+        properties: ["ghosts": .models(ghost)])
+    ])
+    submit([change(.remove(folder.uuid))])
+    let before = Page.encodings.made
+    var names: Set<UUID> = []
+    content.forEachReturning { names.insert($0) }
+    #expect(Page.encodings.made == before)
+    #expect(
+      names.isSuperset(of: [folder.uuid, part.uuid, entry.uuid, cover.uuid, ghost]))
   }
 }
