@@ -144,7 +144,7 @@ extension ScopeOrder {
         return
       }
       draft.positions = lost.drop(from: &draft.effective, draft.positions) {
-        draft.replies[$0].lost.append($1)
+        draft.replies[$0].lost = $1
       }
     } else if isAtomic {
       // The merge may leave out a model that the set adds.

@@ -102,19 +102,26 @@ struct LostMoves {
 
   /// Leaves lost moves out of the fragments that are to be applied.
   ///
-  /// - Parameter note: called with the fragment's position for each property of which operations are dropped.
+  /// - Parameter note: called once for each fragment of which operations are dropped, with its position and the names of their
+  ///   properties.
   /// - Returns: the positions of the fragments that remain.
   func drop(
-    from fragments: inout [SyncFragment], _ positions: [Int], _ note: (Int, String) -> Void
+    from fragments: inout [SyncFragment], _ positions: [Int], _ note: (Int, [String]) -> Void
   ) -> [Int] {
     if isEmpty { return positions }
     var kept: [Int] = []
     var result: [SyncFragment] = []
     for (var fragment, position) in zip(fragments, positions) {
+      var dropped: [String] = []
+      var operations = PropertyOperations()
       for entry in fragment.operations {
         let left = left(entry, of: fragment.uuid)
-        if left.count < entry.operations.count { note(position, entry.key) }
-        fragment.operations[entry.key] = left
+        if left.count < entry.operations.count { dropped.append(entry.key) }
+        if !left.isEmpty { operations.append(newKey: entry.key, left) }
+      }
+      if !dropped.isEmpty {
+        fragment.operations = operations
+        note(position, dropped)
       }
       let isEmpty = fragment.properties.isEmpty && fragment.operations.isEmpty
       if isEmpty, fragment.kind == .change { continue }
