@@ -65,7 +65,7 @@ struct FrameDecoder: Sendable {
       while place < bytes.endIndex {
         switch phase {
         case .payload:
-          let end = min(bytes.endIndex, place + Int(length) - received)
+          let end = place + min(bytes.endIndex - place, Int(length) - received)
           try takePayload(bytes[place..<end])
           place = end
         case .closed: return

@@ -85,6 +85,13 @@ struct BadBytes: Sendable, CustomTestStringConvertible {
     #expect(decode(over, as: .client, limits: limits).violation == .messageTooLarge)
   }
 
+  @Test func aFrameOfAnyLengthMayBegin() {
+    let limits = WebSocketLimits(maximumFrameBytes: .max, maximumMessageBytes: .max)
+    let announced: [UInt8] = [0x82, 127, 0x7F] + Array(repeating: 0xFF, count: 7)
+    let result = decode(announced + [1, 2, 3, 4], as: .client, limits: limits)
+    #expect(result.violation == nil && result.events.isEmpty)
+  }
+
   @Test func aFailedDecoderStaysFailed() {
     var decoder = FrameDecoder(role: .client)
     for _ in 0..<2 {

@@ -27,7 +27,9 @@ extension FragmentWriter {
   ) -> Bool {
     let reason = ScopeError.unknownProperty(
       className: model.wireClassName, model: model.uuid, property: key)
-    guard isLocal, let record = model.record, record.tree === scope.tree, !record.isNew else {
+    guard isLocal, let record = model.record, !record.isNew,
+      record.tree === scope.tree || scope.hasLeft(record)
+    else {
       report.kept.append((position, reason))
       return false
     }
@@ -39,16 +41,28 @@ extension FragmentWriter {
     return true
   }
 
-  /// Leaves a kept model as it is that a local change is about.
+  /// Leaves a kept model as it is, and reports a local change that would change it.
   mutating func leave(_ fragment: SyncFragment, at position: Int) {
     guard let kept = scope.unknown?.fragments[fragment.uuid] else { return }
     let schema = scope.schema(of: fragment)
     if kept.updated(by: fragment, as: schema, resetsMissing: false) == kept { return }
     fail(
       position,
-      schema == nil
+      scope.schema(named: fragment.className) == nil
         ? .unknownClass(className: fragment.className, model: fragment.uuid)
         : .unknownModel(className: fragment.className, model: fragment.uuid))
+  }
+
+  /// Gives the kept models that became objects the last shared values of what their classes do not know: an addition among the
+  /// changes may have older ones.
+  func writeShared() {
+    for kept in takenOut {
+      guard let record = find(kept.uuid)?.record else { continue }
+      var values = kept.properties
+      values.removeAll { key, _ in record.schema[wireName: key] != nil }
+      record.keepUnknown(onlyIn: values)
+      record.keepUnknown(values)
+    }
   }
 
   /// Handles the end of local changes: keeps the models again that became objects and found no place in the tree, and drops

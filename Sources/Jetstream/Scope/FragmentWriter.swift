@@ -89,6 +89,7 @@ struct FragmentWriter {
     if !isLocal { scope.interval.othersWrote = true }
     let all = fragments.span
     for at in all.indices where all[at].kind == .add { write(all[at], at: at) }
+    if isLocal { writeShared() }
     for at in all.indices where all[at].kind == .change { write(all[at], at: at) }
   }
 

@@ -71,7 +71,9 @@ extension ModelObject {
       guard let parent = link.parent.model else { continue }
       let collection = parent.schema.properties[link.index]
       // Other replicas do not have such a collection, so the server does not judge by it.
-      if !collection.isSynced || link.parent.isUnshared { continue }
+      if !collection.isSynced || link.parent.tree !== record?.tree || link.parent.isUnshared {
+        continue
+      }
       parent.noteRead(of: collection)
       var hasSame = false
       func compare(_ other: ModelObject) {

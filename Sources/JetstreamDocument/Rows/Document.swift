@@ -73,10 +73,10 @@ package final class Document {
     return apply(&preparation)
   }
 
-  /// Applies a change set for which everything was made ready, and since then nothing has changed. Cost: as for that of its
-  /// fragments, but without what it takes to read the additions, and to apply many operations to a collection.
+  /// Applies a change set that was made ready. Nothing may have changed since. Cost: as for that of its fragments, but without
+  /// what it takes to read the additions, and to apply many operations to a collection.
   ///
-  /// - Parameter preparation: is of no use any more then, but takes time to be freed.
+  /// - Parameter preparation: The preparation. It is of no use afterwards, and takes time to be freed.
   package func apply(_ preparation: inout RowPreparation) -> Outcome {
     precondition(
       preparation.isComplete && preparation.writer.document === self,

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// The rows that it adds are made and written away from the document, and the new contents of collections that it changes by
 /// many operations are made beside the present ones. Until ``Document/apply(_:)`` nothing in the document changes but the size
-/// of its table, so that a preparation can be dropped at any time. It counts on the document, and on the rows that have left,
+/// of its table, so that a preparation can be dropped at any time. A preparation counts on the document, and on the rows that have left,
 /// to stay as they are until then: otherwise it is to be made again.
 package struct RowPreparation {
   /// The steps, in their order.
@@ -71,7 +71,7 @@ package struct RowPreparation {
     return true
   }
 
-  /// Does all of a preparation that has not begun but what takes room: nothing comes in between any more.
+  /// Makes all rows at once, of a preparation that has not begun. Reserves no room.
   mutating func finish() {
     writer.make(fragments.indices)
     writer.writeAdditions(fragments.indices)

@@ -75,7 +75,7 @@ final class LargeSet: UndecidedSet {
       if preparation.isCurrent(for: host.order) {
         return advance(preparation, amount, judgement, in: host.order)
       }
-      // What was made ready is of no use.
+      // The preparation is of no use.
       (self.preparation, draft) = (nil, nil)
       if !isOutdated { return .open(judgement) }
     }

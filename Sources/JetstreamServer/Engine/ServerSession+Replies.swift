@@ -29,6 +29,8 @@ extension ServerSession {
   func accept(_ messageIndex: Int, at sequence: Int, of subscription: Subscription) -> Bool {
     guard version > 1, subscription.told == sequence - 1, !subscription.isBehind,
       subscription.limit == nil, link.isOpen,
+      // A client may acknowledge what it was not sent yet.
+      channel.highestAcknowledged < channel.highestSent,
       let reply = link.accept(messageIndex, at: sequence)
     else { return false }
     channel.replaceLast(with: reply)

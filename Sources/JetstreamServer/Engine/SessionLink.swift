@@ -126,7 +126,8 @@ struct SessionLink {
   /// message as it is then; nil, having changed nothing, if it is another one.
   mutating func accept(_ messageIndex: Int, at sequence: Int) -> Message? {
     guard case .message(.scopeSyncReply(var reply))? = outbox.last,
-      reply.accept(messageIndex, at: sequence)
+      // The client may have one that is sent again.
+      reply.index > transmitted, reply.accept(messageIndex, at: sequence)
     else { return nil }
     let message = Message.scopeSyncReply(reply)
     outbox[outbox.count - 1] = .message(message)

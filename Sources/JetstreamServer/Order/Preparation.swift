@@ -117,7 +117,7 @@ extension ScopeOrder {
       guard let model = row ?? content.document[fragment.uuid] else {
         return told!.appendOpen(fragment, className: fragment.className)
       }
-      // What changes an added model behind its addition is written to it in the step.
+      // Fragments behind the addition change the model in the step.
       guard row != nil, fragment.kind == .add, fragment.operations.isEmpty,
         !changed.contains(fragment.uuid)
       else { return told!.appendOpen(fragment, className: model.wireClassName) }
@@ -160,10 +160,11 @@ extension ScopeOrder {
   func toldFragments(of effective: [SyncFragment], _ preparation: Preparation) -> ToldFragments? {
     guard var told = preparation.takeTold() else { return nil }
     var values = ToldValues(of: effective, broughtBack: [])
+    let allAreThere = !ToldValues.insertAndRemove(told.open.lazy.map { effective[$0] })
     for at in told.open {
       guard let model = content.sharedModel(effective[at].uuid),
         let fragment = toldFragment(
-          at, of: effective, model, after: &values, allAreThere: true)
+          at, of: effective, model, after: &values, allAreThere: allAreThere)
       else { return nil }
       told.set(fragment, at)
     }

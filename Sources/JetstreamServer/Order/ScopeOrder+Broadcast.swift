@@ -191,7 +191,7 @@ struct ToldValues {
   /// operations.
   init?(of fragments: [SyncFragment], broughtBack: [SyncFragment]) {
     // One fragment names a property once. It cannot take out a model that it has put in but with a removal.
-    if fragments.count == 1, !Self.insertsAndRemoves(fragments[0]) { return nil }
+    if fragments.count == 1, !Self.insertAndRemove(fragments) { return nil }
     for at in fragments.indices where !fragments[at].operations.isEmpty {
       lastEdits[fragments[at].uuid] = at
     }
@@ -203,16 +203,19 @@ struct ToldValues {
     for addition in broughtBack where concerns(addition.uuid) { models.insert(addition.uuid) }
   }
 
-  private static func insertsAndRemoves(_ fragment: SyncFragment) -> Bool {
+  /// Returns true if fragments insert models and remove some: what they insert need not be there when all are applied.
+  static func insertAndRemove(_ fragments: some Sequence<SyncFragment>) -> Bool {
     var (inserts, removes) = (false, false)
-    for entry in fragment.operations {
-      for operation in entry.operations {
-        switch operation {
-        case .insert: inserts = true
-        case .remove: removes = true
-        default: continue
+    for fragment in fragments {
+      for entry in fragment.operations {
+        for operation in entry.operations {
+          switch operation {
+          case .insert: inserts = true
+          case .remove: removes = true
+          default: continue
+          }
+          if inserts && removes { return true }
         }
-        if inserts && removes { return true }
       }
     }
     return false

@@ -128,7 +128,7 @@ extension ScopeOrder {
     ready?.apply() ?? content.apply(effective, known: { [self] in departed($0) })
   }
 
-  /// Returns whether a fragment adds a model that the scope has, with or without an object.
+  /// Returns true if a fragment adds a model that the scope has, with or without an object.
   func addsAgain(_ fragment: SyncFragment, _ draft: Draft) -> Bool {
     fragment.kind == .add
       && (content.sharedModel(fragment.uuid) != nil

@@ -3,7 +3,7 @@ import Jetstream
 
 /// The decisions on the change sets of the clients that used a scope most recently, by client.
 struct ClientTable {
-  /// The decisions of all clients, but for those of ``latest``, which may be older here.
+  /// The decisions of all clients, but for those of ``latest``, in place of which it has empty ones.
   private var byID: [UUID: ScopeHistory.Client] = [:]
   /// The client that was looked up last, with its decisions: a change set is received and decided, and mostly another one of
   /// its client follows.
@@ -51,8 +51,10 @@ struct ClientTable {
   private mutating func lookUp(_ client: UUID) -> Bool {
     if let latest, latest.id == client { return true }
     settle()
-    guard let decisions = byID[client] else { return false }
-    latest = (client, decisions)
+    guard let place = byID.index(forKey: client) else { return false }
+    latest = (client, byID.values[place])
+    // With two owners, each change of the decisions would copy all of them.
+    byID.values[place] = .unknown
     return true
   }
 

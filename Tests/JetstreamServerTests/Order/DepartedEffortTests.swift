@@ -40,7 +40,7 @@ private final class Folder: ModelObject {
   @Property var cover: Folder?
 }
 
-/// What a host reads of a model that has left and that some client may still put back.
+/// The effort of reading a model that has left and that some client may still put back.
 @Suite("Departed models of a host")
 struct DepartedEffortTests {
   private let binder = Binder()

@@ -220,6 +220,32 @@ struct PreparedSetTests {
     #expect(result.item?.text?.bytes == result.item.map { FragmentsText($0.fragments).bytes })
   }
 
+  @Test("What others cannot repeat is told as the value that it has led to")
+  func unrepeatable() throws {
+    let (gone, behind) = (UUID(), UUID())
+    func edit(_ operations: [PropertyOperation]) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: root, className: "Canvas", properties: [:],
+        operations: ["shapes": operations])
+    }
+    func addition(_ uuid: UUID) -> SyncFragment {
+      SyncFragment(.add, uuid: uuid, className: "Shape", properties: [:])
+    }
+    var sets = [[addition(gone), edit([.insert(gone, .end)])], [edit([.remove(gone)])]]
+    var large = additions(20)
+    // A client that does not know the model has no place behind it.
+    large.append(addition(behind))
+    large.append(edit([.insert(gone, .start), .insert(behind, .after([gone])), .remove(gone)]))
+    sets.append(large)
+    let (sliced, whole) = (
+      try PreparingWorld(sliceSize: 2, root: root, nil),
+      try PreparingWorld(sliceSize: 1_000_000, root: root, nil)
+    )
+    for set in sets { #expect(sliced.submit(set) == whole.submit(set)) }
+    #expect(sliced.told == whole.told && sliced.told.count == 3)
+    #expect(sliced.content.document.canonicalJSON == whole.content.document.canonicalJSON)
+  }
+
   @Test("A preparation is dropped once the scope has changed")
   func changed() throws {
     let world = try PreparingWorld(sliceSize: 4, root: root, nil)

@@ -79,6 +79,18 @@ struct UniqueHolderTests {
         == #"sku has to be unique in archive, where another model has "a""#)
   }
 
+  @Test("A collection that has left the scope says nothing of models that are there")
+  func departed() {
+    let box = Store()
+    (store.items, store.draft) = ([one, two], box)
+    box.items = [one, two]
+    store.draft = nil
+    store.items = [one]
+    store.archive = [two]
+    #expect(submit("a") == nil && two.sku == "a" && box.items.count == 2)
+    #expect(one.problem(with: \.sku) == nil)
+  }
+
   @Test("A model that is in no scope is compared with those beside it")
   func outside() {
     let draft = Store()

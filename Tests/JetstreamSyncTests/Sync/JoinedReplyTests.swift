@@ -127,6 +127,23 @@ struct JoinedReplyTests {
     #expect(world.server.checkInvariants() == [])
   }
 
+  @Test("A client that acknowledges a reply which it was not sent yet gets another one")
+  func acknowledgedTooEarly() throws {
+    let peer = RawPeer.joined(world, protocol: 2)
+    let unsent = try #require(world.server.sessions.values.first).channel.highestSent + 1
+    func sync(_ count: Int64) -> Message {
+      peer.stamp(.scopeSync(ScopeSync(scopeIndex: peer.scopeIndex, fragments: [likes(count)])))
+    }
+    let messages = [sync(1), .ping(Ping(ack: unsent)), sync(2)]
+    world.server.received(
+      messages.map { .frame(.init(messages: .success([.success($0)]), isArray: true)) },
+      on: peer.link.id, now: world.now, endsTurn: false)
+    world.server.endTurn()
+    peer.take()
+    #expect(replies(to: peer).map(\.replyTo) == [messages[0].index, messages[2].index])
+    #expect(counts(of: peer) == [1, 1] && world.server.checkInvariants() == [])
+  }
+
   @Test("A client takes it as the decision on each, at the sequence of each")
   func client() throws {
     let server = ScriptedServer()
