@@ -101,7 +101,7 @@ struct UnknownChangesTests {
     try expectAllEqual()
     let state = old.scope.fullState()
     canvas.groups = []
-    (canvas.name) = ("later")
+    canvas.name = "later"
     try expectAllEqual()
     let report = old.scope.restore(state)
     #expect(!report.isComplete)
