@@ -15,7 +15,7 @@ extension ObservableModel {
   /// replicas do not have, do not count. That a property is ``PropertyOptions/immutable`` is only told until the change
   /// set is made. Read in a tracking, as in the body of a SwiftUI view, the values that the answer depends on are tracked,
   /// and the collections that hold the model. The making of the change set, which ends the problem with an immutable
-  /// property, is not.
+  /// property, is not, and neither is that a model with such a collection becomes shared, or no longer is.
   ///
   /// Traps for a key path to anything but a property that is declared with ``Property``.
   public func problem(with keyPath: PartialKeyPath<Self>) -> String? {

@@ -4,8 +4,8 @@ import Foundation
 ///
 /// The rows that it adds are made and written away from the document, and the new contents of collections that it changes by
 /// many operations are made beside the present ones. Until ``Document/apply(_:)`` nothing in the document changes but the size
-/// of its table, so that a preparation can be dropped at any time. A preparation counts on the document, and on the rows that have left,
-/// to stay as they are until then: otherwise it is to be made again.
+/// of its table, so that a preparation can be dropped at any time. A preparation counts on the document, and on the rows that
+/// have left, to stay as they are until then: otherwise it is to be made again.
 package struct RowPreparation {
   /// The steps, in their order.
   private enum Step {
