@@ -69,7 +69,22 @@ extension FragmentWriter {
   /// the added ones that became no objects.
   func leaveKept() {
     for uuid in addedAsKept { scope.unknown?.take(uuid) }
-    for kept in takenOut where scope.tree.record(of: kept.uuid) == nil { scope.unknown?.keep(kept) }
+    for kept in takenOut where scope.tree.record(of: kept.uuid) == nil {
+      if let record = find(kept.uuid)?.record, record.captureTree === scope.tree {
+        scope.forget(record)
+      }
+      scope.unknown?.keep(kept)
+    }
+  }
+
+  /// Has a kept model, which is an object from here on, count as one that other replicas have: a local change set that puts it
+  /// somewhere names it, and does not add it with all its values, which others may be changing.
+  private func shareTakenOut(_ uuid: UUID) {
+    guard let record = find(uuid)?.record, record.tree == nil, record.captureTree == nil else {
+      return
+    }
+    record.captureTree = scope.tree
+    record.isNew = false
   }
 }
 
@@ -79,6 +94,7 @@ extension FragmentWriter {
   /// if that is unknown, a stand-in of the property's class. They get their values before anything refers to them.
   mutating func materialise(for fragments: [SyncFragment]) {
     guard let store = scope.unknown else { return }
+    let live = isLocal ? store.live() : []
     var positions: [UUID: [Int]] = [:]
     for (position, fragment) in fragments.enumerated() {
       positions[fragment.uuid, default: []].append(position)
@@ -100,7 +116,9 @@ extension FragmentWriter {
     for (fragment, position) in open {
       // A model that the fragments add gets its values later, like every addition.
       let isAdded = positions[fragment.uuid]?.contains { fragments[$0].kind == .add } ?? false
-      if !isAdded { write(fragment, at: position) }
+      if isAdded { continue }
+      write(fragment, at: position)
+      if live.contains(fragment.uuid) { shareTakenOut(fragment.uuid) }
     }
   }
 

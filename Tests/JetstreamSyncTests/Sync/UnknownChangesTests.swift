@@ -110,6 +110,53 @@ struct UnknownChangesTests {
     #expect(canvas.groups.isEmpty)
   }
 
+  @Test("A model that only unknown properties hold is put somewhere without its values")
+  func putSomewhere() throws {
+    let shape = NewShape()
+    (shape.x, shape.note) = (3, "kept")
+    canvas.favorite = shape
+    try expectAllEqual()
+    #expect(old.scope.unknownModels.map(\.uuid) == [shape.uuid])
+    let report = old.scope.revert(insertion(of: shape))
+    #expect(report.isComplete && old.canvas.shapes.map(\.x) == [3])
+    old.scope.flush()
+    (shape.x, shape.rotation) = (4, 90)
+    new.scope.flush()
+    while !new.link!.toServer.isEmpty { world.deliver(new.link!, toServer: true) }
+    try expectAllEqual()
+    #expect(canvas.shapes == [shape] && shape.x == 4 && shape.rotation == 90)
+    #expect(old.canvas.shapes.map(\.x) == [4] && canvas.favorite === shape)
+  }
+
+  @Test("It stays when that is rolled back")
+  func rolledBack() throws {
+    struct Unwanted: Error {}
+    let shape = NewShape()
+    shape.note = "kept"
+    canvas.favorite = shape
+    try expectAllEqual()
+    #expect(throws: Unwanted.self) {
+      try old.scope.modify {
+        old.scope.revert(insertion(of: shape))
+        #expect(old.canvas.shapes.count == 1)
+        throw Unwanted()
+      }
+    }
+    #expect(old.canvas.shapes.isEmpty)
+    #expect(old.scope.unknownModels.map(\.uuid) == [shape.uuid])
+    try expectAllEqual()
+    shape.rotation = 5
+    try expectAllEqual()
+  }
+
+  /// A change set whose inverse inserts a shape into the canvas.
+  private func insertion(of shape: NewShape) -> ChangeSet {
+    let insertion = SyncFragment(
+      .change, uuid: canvas.uuid, className: "Canvas", properties: [:],
+      operations: ["shapes": [.insert(shape.uuid, .end)]])
+    return ChangeSet(fragments: [], undo: [insertion])
+  }
+
   @Test("A model of an unknown class comes back with an earlier state, with all that it had")
   func restoreOfRemoved() throws {
     let circle = Circle()
