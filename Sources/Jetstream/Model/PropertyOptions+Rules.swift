@@ -82,7 +82,8 @@ extension PropertyOptions {
   }
 
   /// Demands that no two models of a collection or dictionary have the same value. A model in several has to be the only
-  /// one in each. Those of local properties do not count.
+  /// one in each. Collections and dictionaries that other replicas do not have, of local properties or of models that only
+  /// these hold, do not count.
   ///
   /// The server judges the state after a change set, so that one may swap two values. Cost: O(n) in the models of the
   /// collection, for each change set that inserts one or changes the property. Not possible for a property that holds
